@@ -1,0 +1,189 @@
+//! What a connection says about itself after it was opened.
+//!
+//! A backend keeps the [`Signals`] it gets with a dial and speaks through them for as long as the connection
+//! lives; member and generation are attached, so that the engine can tell an old voice from a new one. Speaking
+//! never blocks and never fails, and repeating oneself costs nothing: what the engine has not yet taken is not
+//! sent again, so a thousand errors a second cannot fill its memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::mpsc;
+
+use crate::{Error, Generation, Member, MemberName};
+
+/// One thing that a connection said.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Signal<S> {
+    /// The connection ended. Said once; nothing later of this connection counts.
+    Lost(Error),
+    /// An operation failed in a way that makes the connection doubtful: prove it now.
+    Suspect,
+    /// The member itself says that it cannot serve (read-only, loading, no master): its kind says which.
+    Condemned(Error),
+    /// The member announced its own shutdown.
+    LameDuck,
+    /// The member tells of all the members it knows, itself included.
+    Discovered(Vec<Member<S>>),
+}
+
+/// A [`Signal`] with the connection it came from, as engines receive it.
+#[derive(Debug)]
+pub struct Heard<S> {
+    /// Whose connection spoke.
+    pub member: MemberName,
+    /// Which connection spoke.
+    pub generation: Generation,
+    /// What it said.
+    pub signal: Signal<S>,
+    pending: Arc<Pending>,
+}
+
+impl<S> Heard<S> {
+    /// Takes the signal; from here on the same connection can say the same again.
+    pub fn take(self) -> (MemberName, Generation, Signal<S>) {
+        match self.signal {
+            Signal::Suspect => self.pending.suspect.store(false, Ordering::Release),
+            Signal::Condemned(_) => self.pending.condemned.store(false, Ordering::Release),
+            Signal::Lost(_) | Signal::LameDuck | Signal::Discovered(_) => {}
+        }
+        (self.member, self.generation, self.signal)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    lost: AtomicBool,
+    lame_duck: AtomicBool,
+    suspect: AtomicBool,
+    condemned: AtomicBool,
+}
+
+/// The voice of one connection. See the [module](self).
+#[derive(Debug)]
+pub struct Signals<S> {
+    member: MemberName,
+    generation: Generation,
+    sink: mpsc::UnboundedSender<Heard<S>>,
+    pending: Arc<Pending>,
+}
+
+impl<S> Clone for Signals<S> {
+    fn clone(&self) -> Self {
+        Self {
+            member: self.member.clone(),
+            generation: self.generation,
+            sink: self.sink.clone(),
+            pending: self.pending.clone(),
+        }
+    }
+}
+
+impl<S> Signals<S> {
+    pub(crate) fn new(
+        member: MemberName,
+        generation: Generation,
+        sink: mpsc::UnboundedSender<Heard<S>>,
+    ) -> Self {
+        Self {
+            member,
+            generation,
+            sink,
+            pending: Arc::default(),
+        }
+    }
+
+    /// The member that the connection belongs to.
+    pub fn member(&self) -> &MemberName {
+        &self.member
+    }
+
+    /// The connection's number.
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// The connection ended. Only the first call counts.
+    pub fn lost(&self, reason: Error) {
+        if !self.pending.lost.swap(true, Ordering::AcqRel) {
+            self.send(Signal::Lost(reason.with_member(&self.member)));
+        }
+    }
+
+    /// The connection is doubtful: an operation timed out or failed without ending it.
+    pub fn suspect(&self) {
+        if !self.pending.suspect.swap(true, Ordering::AcqRel) {
+            self.send(Signal::Suspect);
+        }
+    }
+
+    /// The member answered that it cannot serve. Use [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly) for a
+    /// replica, which is never promoted, and [`ErrorKind::Unhealthy`](crate::ErrorKind::Unhealthy) otherwise.
+    pub fn condemned(&self, reason: Error) {
+        if !self.pending.condemned.swap(true, Ordering::AcqRel) {
+            self.send(Signal::Condemned(reason.with_member(&self.member)));
+        }
+    }
+
+    /// The member announced its own shutdown. Only the first call counts.
+    pub fn lame_duck(&self) {
+        if !self.pending.lame_duck.swap(true, Ordering::AcqRel) {
+            self.send(Signal::LameDuck);
+        }
+    }
+
+    /// All members that this one knows of, itself included.
+    pub fn discovered(&self, members: Vec<Member<S>>) {
+        self.send(Signal::Discovered(members));
+    }
+
+    fn send(&self, signal: Signal<S>) {
+        // An engine that is gone needs no signal: its connections are being retired.
+        let _ = self.sink.send(Heard {
+            member: self.member.clone(),
+            generation: self.generation,
+            signal,
+            pending: self.pending.clone(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use crate::engine::signal_channel;
+
+    #[test]
+    fn repeated_signals_are_one_until_taken() {
+        let (sender, mut receiver) = signal_channel::<()>();
+        let signals = sender.signals("east".into(), Generation(7));
+        for _ in 0..1000 {
+            signals.suspect();
+        }
+        let heard = receiver.try_recv().unwrap();
+        assert!(receiver.try_recv().is_err());
+        let (member, generation, signal) = heard.take();
+        assert_eq!((member.as_str(), generation), ("east", Generation(7)));
+        assert!(matches!(signal, Signal::Suspect));
+        signals.suspect();
+        assert!(receiver.try_recv().is_ok());
+    }
+
+    #[test]
+    fn lost_is_said_once_and_names_its_member() {
+        let (sender, mut receiver) = signal_channel::<()>();
+        let signals = sender.signals("east".into(), Generation(1));
+        for _ in 0..2 {
+            signals.lost(Error::new(ErrorKind::Lost, "reset"));
+        }
+        let (_, _, signal) = receiver.try_recv().unwrap().take();
+        let Signal::Lost(reason) = signal else {
+            panic!("{signal:?}")
+        };
+        assert_eq!(reason.to_string(), "east: reset");
+        signals.lost(Error::new(ErrorKind::Lost, "again"));
+        assert!(receiver.try_recv().is_err());
+    }
+}

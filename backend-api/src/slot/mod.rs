@@ -1,0 +1,164 @@
+//! The active connection as clients see it.
+//!
+//! The engine fills and empties the slot; clients take leases from it and never talk to the engine's task. See
+//! [`stripe`] for why a lease is cheap and cannot be lost over a switch.
+
+mod lease;
+mod owner;
+pub(crate) mod stripe;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::{mpsc, watch};
+
+pub use lease::{Lease, Leases};
+pub use owner::{SlotOwner, Tally};
+use stripe::{Clock, Stripe, thread_index};
+
+use crate::{Epoch, Error, ErrorKind};
+
+struct Active<C> {
+    stripes: Box<[Arc<Stripe<C>>]>,
+    clock: Arc<Clock>,
+}
+
+/// What those who wait look at.
+#[derive(Clone)]
+enum State {
+    Active(Epoch),
+    Absent(Error),
+    Closed,
+}
+
+struct Shared<C> {
+    active: ArcSwapOption<Active<C>>,
+    state: watch::Sender<State>,
+    wait: Duration,
+}
+
+struct Handle<C> {
+    shared: Arc<Shared<C>>,
+    /// Dropped with the last slot: that is how the engine learns that nobody uses the group any more.
+    _alive: mpsc::Sender<std::convert::Infallible>,
+}
+
+/// The active connection of a group, whichever it is at the moment. Cheap to clone; the group lives for as long as
+/// one is held.
+pub struct Slot<C> {
+    handle: Arc<Handle<C>>,
+}
+
+impl<C> Clone for Slot<C> {
+    fn clone(&self) -> Self {
+        Self {
+            handle: self.handle.clone(),
+        }
+    }
+}
+
+impl<C> Slot<C> {
+    /// A lease on the active connection. Without an active it waits up to [`wait`](Self::wait) for one, and then fails
+    /// with [`ErrorKind::NoActive`] and every member's state. Cancel-safe.
+    pub async fn lease(&self) -> Result<Lease<C>, Error> {
+        match self.leased() {
+            Some(lease) => Ok(lease),
+            None => self.lease_later().await,
+        }
+    }
+
+    /// A lease on the active connection now, or the reason why there is none.
+    pub fn try_lease(&self) -> Result<Lease<C>, Error> {
+        self.leased().ok_or_else(|| self.reason())
+    }
+
+    /// Waits until something other than `epoch` is active, and says which. This is how a client whose operation failed
+    /// waits for the next active before it tries again. Bounded by [`wait`](Self::wait); cancel-safe.
+    pub async fn moved_from(&self, epoch: Epoch) -> Result<Epoch, Error> {
+        self.until(|state| match state {
+            State::Active(now) if *now != epoch => Some(Ok(*now)),
+            State::Active(_) | State::Absent(_) => None,
+            State::Closed => Some(Err(closed())),
+        })
+        .await
+    }
+
+    /// The turn that is active now, if any.
+    pub fn epoch(&self) -> Option<Epoch> {
+        match *self.handle.shared.state.borrow() {
+            State::Active(epoch) => Some(epoch),
+            State::Absent(_) | State::Closed => None,
+        }
+    }
+
+    /// How long operations wait for an active (`unavailable.wait`).
+    pub fn wait(&self) -> Duration {
+        self.handle.shared.wait
+    }
+
+    fn leased(&self) -> Option<Lease<C>> {
+        let active = self.handle.shared.active.load();
+        let active = active.as_ref()?;
+        let stripe = &active.stripes[thread_index() & (active.stripes.len() - 1)];
+        Some(Lease::new(stripe.clone(), active.clock.now()))
+    }
+
+    #[cold]
+    async fn lease_later(&self) -> Result<Lease<C>, Error> {
+        self.until(|state| match state {
+            State::Closed => Some(Err(closed())),
+            State::Active(_) | State::Absent(_) => self.leased().map(Ok),
+        })
+        .await
+    }
+
+    /// Looks at every state until `look` is content, for `wait` at most. The state is marked as seen before it is
+    /// looked at, so no change is missed between a look and the wait for the next.
+    async fn until<T>(
+        &self,
+        mut look: impl FnMut(&State) -> Option<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let mut states = self.handle.shared.state.subscribe();
+        let waiting = async {
+            loop {
+                let state = states.borrow_and_update().clone();
+                if let Some(found) = look(&state) {
+                    return found;
+                }
+                if states.changed().await.is_err() {
+                    return Err(closed());
+                }
+            }
+        };
+        match tokio::time::timeout(self.wait(), waiting).await {
+            Ok(found) => found,
+            Err(_elapsed) => Err(self.reason()),
+        }
+    }
+
+    fn reason(&self) -> Error {
+        match &*self.handle.shared.state.borrow() {
+            State::Absent(reason) => reason.clone(),
+            State::Closed => closed(),
+            State::Active(_) => Error::new(
+                ErrorKind::NoActive,
+                "no other member became active within the time allowed",
+            ),
+        }
+    }
+}
+
+impl<C> std::fmt::Debug for Slot<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Slot")
+            .field("epoch", &self.epoch())
+            .finish_non_exhaustive()
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the group is closed")
+}

@@ -1,0 +1,157 @@
+//! Leases, waiting and ending, in virtual time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::*;
+use crate::{Generation, Outcome};
+
+const WAIT: Duration = Duration::from_secs(1);
+
+fn slot() -> (SlotOwner<&'static str>, Slot<&'static str>) {
+    SlotOwner::new(WAIT, Error::new(ErrorKind::NoActive, "east: down; west: down"))
+}
+
+fn activate(owner: &mut SlotOwner<&'static str>, name: &'static str) -> (Tally, Option<Leases>) {
+    owner.activate(&name.into(), Generation(1), &name, || {})
+}
+
+fn is_ended(leases: &Leases) -> bool {
+    leases.ended.has_changed().is_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_an_active_an_operation_waits_and_then_names_the_members() {
+    let (mut owner, slot) = slot();
+    let start = Instant::now();
+    let error = slot.lease().await.unwrap_err();
+    assert_eq!(start.elapsed(), WAIT);
+    assert_eq!(error.kind(), ErrorKind::NoActive);
+    assert!(error.to_string().contains("west: down"));
+
+    let waiting = tokio::spawn({
+        let slot = slot.clone();
+        async move { slot.lease().await.map(|lease| *lease.connection()) }
+    });
+    tokio::time::sleep(WAIT / 2).await;
+    activate(&mut owner, "east");
+    assert_eq!(waiting.await.unwrap().unwrap(), "east");
+}
+
+#[tokio::test(start_paused = true)]
+async fn leases_end_with_the_last_one_after_the_move() {
+    let (mut owner, slot) = slot();
+    activate(&mut owner, "east");
+    let held = slot.try_lease().unwrap();
+    let (_, before) = activate(&mut owner, "west");
+    let before = before.unwrap();
+    assert!(!is_ended(&before));
+    assert_eq!(*held.connection(), "east");
+    assert_eq!(*slot.try_lease().unwrap().connection(), "west");
+    held.finish(Outcome::Success);
+    assert!(is_ended(&before));
+    before.ended().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_counts_for_the_member_that_served_it() {
+    // P53
+    let (mut owner, slot) = slot();
+    let (east, _) = activate(&mut owner, "east");
+    let held = slot.try_lease().unwrap();
+    let (west, _) = activate(&mut owner, "west");
+    held.finish(Outcome::Failure);
+    slot.try_lease().unwrap().finish(Outcome::Success);
+    slot.try_lease().unwrap().finish(Outcome::Neutral);
+    assert_eq!(east.totals(), (0, 1));
+    assert_eq!(west.totals(), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_tell_the_engine_once_until_it_listens_again() {
+    let (mut owner, slot) = slot();
+    let told = Arc::new(AtomicUsize::new(0));
+    let (tally, _) = owner.activate(&"east".into(), Generation(1), &"east", {
+        let told = told.clone();
+        move || {
+            told.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    for _ in 0..100 {
+        slot.try_lease().unwrap().finish(Outcome::Failure);
+    }
+    assert_eq!(told.load(Ordering::Relaxed), 1);
+    tally.listen();
+    slot.try_lease().unwrap().finish(Outcome::Failure);
+    assert_eq!(told.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_lease_given_up_late_is_a_suspicion() {
+    let (mut owner, slot) = slot();
+    owner.set_overdue(4);
+    let told = Arc::new(AtomicUsize::new(0));
+    owner.activate(&"east".into(), Generation(1), &"east", {
+        let told = told.clone();
+        move || {
+            told.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let (young, old) = (slot.try_lease().unwrap(), slot.try_lease().unwrap());
+    (0..3).for_each(|_| owner.tick());
+    drop(young);
+    assert_eq!(told.load(Ordering::Relaxed), 0);
+    owner.tick();
+    drop(old);
+    assert_eq!(told.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn moved_from_waits_for_another_turn_even_of_the_same_connection() {
+    let (mut owner, slot) = slot();
+    activate(&mut owner, "east");
+    let first = slot.epoch().unwrap();
+    let waiting = tokio::spawn({
+        let slot = slot.clone();
+        async move { slot.moved_from(first).await }
+    });
+    tokio::time::sleep(WAIT / 2).await;
+    owner.clear(Error::new(ErrorKind::NoActive, "nobody"));
+    activate(&mut owner, "east");
+    let second = waiting.await.unwrap().unwrap();
+    assert!(second > first);
+    let error = slot.moved_from(second).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoActive);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_owner_closes_the_slot_at_once() {
+    let (owner, slot) = slot();
+    let waiting = tokio::spawn({
+        let slot = slot.clone();
+        async move { slot.lease().await.map(drop) }
+    });
+    tokio::task::yield_now().await;
+    let start = Instant::now();
+    drop(owner);
+    assert_eq!(
+        waiting.await.unwrap().unwrap_err().kind(),
+        ErrorKind::Closed
+    );
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert_eq!(slot.try_lease().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_slot_dropped_is_noticed() {
+    let (mut owner, slot) = slot();
+    let clone = slot.clone();
+    drop(slot);
+    let early = tokio::time::timeout(WAIT, owner.abandoned()).await;
+    assert!(early.is_err());
+    drop(clone);
+    owner.abandoned().await;
+}
