@@ -1,1 +1,1 @@
-//! Placeholder.
+//! Redis for the failover engine, through redis-rs.

@@ -1,0 +1,1 @@
+//! The embedded backend: in-process members with injectable faults.
