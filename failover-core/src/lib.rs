@@ -1,6 +1,7 @@
 //! Failover for Rust services.
 
 pub mod config;
+pub mod machine;
 #[cfg(feature = "memory")]
 pub mod memory;
 

@@ -1,0 +1,268 @@
+//! Inputs and timers become state. Nothing is decided here beyond what a single connection needs.
+
+use backend_api::Generation;
+
+use super::member::{Health, Link, Stage, TaskKind};
+use super::timers::Timer;
+use super::{Action, Failure, Input, Machine, MemberId, News, Op};
+
+impl Machine {
+    pub(super) fn apply(&mut self, input: Input) {
+        match input {
+            Input::Tick => {}
+            Input::Connected(id, generation, op) => self.connected(id, generation, op),
+            Input::ConnectFailed(id, op) => self.connect_failed(id, op),
+            Input::Done(id, op) => self.task_done(id, op),
+            Input::Failed(id, op, failure) => self.task_failed(id, op, failure),
+            Input::Checked(id, op, verdict) => self.checked(id, op, verdict),
+            Input::Retired(id, generation) => self.retired(id, generation),
+            Input::Lost(id, generation) => {
+                if self.member(id).is_some_and(|member| member.is(generation)) {
+                    self.lost(id);
+                }
+            }
+            Input::Suspect(id, generation) => {
+                if self.member(id).is_some_and(|member| member.is(generation)) {
+                    self.suspect(id);
+                }
+            }
+            Input::Condemned(id, generation, failure) => {
+                if self.member(id).is_some_and(|member| member.is(generation)) {
+                    self.condemned(id, failure);
+                }
+            }
+            Input::LameDuck(id, generation) => self.announced(id, generation),
+            Input::Outcomes {
+                member,
+                generation,
+                success,
+                failure,
+            } => self.outcomes(member, generation, success, failure),
+            Input::Stalled => self.stalled(),
+            Input::Request(id, request) => self.request(id, request),
+        }
+    }
+
+    pub(super) fn expire(&mut self, timer: Timer) {
+        match timer {
+            Timer::Startup => self.startup_overdue(),
+            Timer::Close => self.close_overdue(),
+            Timer::Redial => self.redial = None,
+            // These only wake the machine: settling finds them unset.
+            Timer::Round | Timer::Rearm | Timer::Dial(_) | Timer::Failback | Timer::Grace(_) => {}
+            Timer::Target => self.target_overdue(),
+            Timer::Connect(id) => self.connect_overdue(id),
+            Timer::Task(id) => self.task_overdue(id),
+            Timer::Check(id) => self.start_check(id),
+            Timer::CheckBound(id) => self.check_overdue(id),
+            Timer::Drain(id) => self.drain_over(id),
+            Timer::Retire(id) => self.retire_overdue(id),
+            Timer::Mark(id) => self.clear_mark(id, false),
+            Timer::Breaker(id) => self.try_breaker(id),
+            Timer::Suspicion(id) => self.suspect(id),
+        }
+    }
+
+    fn connected(&mut self, id: MemberId, generation: Generation, op: Op) {
+        let now = self.now;
+        let expected = self.member_mut(id).filter(
+            |member| matches!(member.link, Link::Dialling { op: awaited, .. } if awaited == op),
+        );
+        let Some(member) = expected else {
+            // A dial that was given up came back after all: nobody wants its connection.
+            self.lingering.insert(generation);
+            self.act(Action::Retire(id, generation));
+            return;
+        };
+        member.link = Link::Open(super::member::Open {
+            generation,
+            since: now,
+            proven: None,
+            stage: Stage::Unproven,
+            task: None,
+        });
+        member.health = Health::Unknown;
+        member.checked = None;
+        self.timers.clear(Timer::Connect(id));
+        self.start_task(id, TaskKind::Prove);
+        self.start_check(id);
+    }
+
+    fn connect_failed(&mut self, id: MemberId, op: Op) {
+        let expected = self.member_mut(id).filter(
+            |member| matches!(member.link, Link::Dialling { op: awaited, .. } if awaited == op),
+        );
+        if let Some(member) = expected {
+            member.link = Link::Cold;
+            self.timers.clear(Timer::Connect(id));
+            self.dial_failed(id);
+        }
+    }
+
+    fn connect_overdue(&mut self, id: MemberId) {
+        if let Some(member) = self.member_mut(id)
+            && let Link::Dialling { op, .. } = member.link
+        {
+            member.link = Link::Cold;
+            self.act(Action::Cancel(op));
+            self.dial_failed(id);
+        }
+    }
+
+    fn task_done(&mut self, id: MemberId, op: Op) {
+        let Some(kind) = self.take_task(id, op) else {
+            return;
+        };
+        match kind {
+            TaskKind::Prove => self.proven(id),
+            TaskKind::Arm => self.armed(id),
+            TaskKind::Promote => self.promoted(id),
+            TaskKind::Drain => self.drained(id),
+        }
+    }
+
+    fn task_failed(&mut self, id: MemberId, op: Op, failure: Failure) {
+        if let Some(kind) = self.take_task(id, op) {
+            self.task_failed_as(id, kind, failure);
+        }
+    }
+
+    fn task_overdue(&mut self, id: MemberId) {
+        let Some(task) = self.member(id).and_then(|member| member.open()?.task) else {
+            return;
+        };
+        self.act(Action::Cancel(task.op));
+        if task.discounted && task.kind == TaskKind::Prove {
+            // The process itself was late: ask again with a fresh deadline.
+            self.drop_task(id);
+            self.start_task(id, TaskKind::Prove);
+        } else if let Some(kind) = self.take_task(id, task.op) {
+            self.task_failed_as(id, kind, Failure::Dead);
+        }
+    }
+
+    fn task_failed_as(&mut self, id: MemberId, kind: TaskKind, failure: Failure) {
+        match (kind, failure) {
+            (TaskKind::Drain, _) => self.drained(id),
+            (TaskKind::Prove, Failure::Unhealthy | Failure::ReadOnly) => {
+                self.proven_unfit(id, failure);
+            }
+            (TaskKind::Prove, Failure::Dead) => self.lost(id),
+            // What could not be armed or promoted is of no use: it is ended and dialled anew.
+            (TaskKind::Arm | TaskKind::Promote, _) => {
+                if failure == Failure::ReadOnly {
+                    self.set_health(id, Health::Unhealthy { read_only: true });
+                }
+                self.lost(id);
+            }
+        }
+    }
+
+    fn proven(&mut self, id: MemberId) {
+        let now = self.now;
+        let Some(member) = self.member_mut(id) else {
+            return;
+        };
+        let checked = member.is_checked();
+        let Some(open) = member.open_mut() else {
+            return;
+        };
+        let first = open.proven.replace(now).is_none();
+        if open.stage == Stage::Unproven {
+            open.stage = Stage::Ready;
+        }
+        let (stage, generation) = (open.stage, open.generation);
+        if first {
+            self.tell(News::Connected(id, generation));
+        }
+        if !checked && stage != Stage::Draining {
+            self.set_health(id, Health::Healthy { since: now });
+            self.passed(id);
+        }
+        if matches!(stage, Stage::Chosen { .. }) {
+            self.target_proven();
+        }
+    }
+
+    /// The member answered its proof, but with a state in which it serves nobody.
+    fn proven_unfit(&mut self, id: MemberId, failure: Failure) {
+        self.set_health(
+            id,
+            Health::Unhealthy {
+                read_only: failure == Failure::ReadOnly,
+            },
+        );
+        let Some(member) = self.member_mut(id) else {
+            return;
+        };
+        let checked = member.is_checked();
+        let Some(open) = member.open_mut() else {
+            return;
+        };
+        match open.stage {
+            // It goes on carrying traffic until there is somewhere to go.
+            Stage::Active | Stage::Draining => {}
+            // Without checks nothing would ever notice that it recovered, so it is dialled anew.
+            _ if !checked => self.lost(id),
+            stage => {
+                open.stage = Stage::Unproven;
+                if self.redial == Some(id) {
+                    self.end_redial();
+                }
+                if matches!(stage, Stage::Chosen { .. }) {
+                    self.abort_switch();
+                }
+                self.count_failure(id, true);
+            }
+        }
+    }
+
+    /// The connection is gone, or of no use any more.
+    pub(super) fn lost(&mut self, id: MemberId) {
+        let Some(member) = self.member(id) else {
+            return;
+        };
+        let Some(open) = member.open() else {
+            return;
+        };
+        let (stage, generation) = (open.stage, open.generation);
+        self.tell(News::Lost(id, generation));
+        // A connection that served was no dial in vain.
+        let served = matches!(stage, Stage::Active | Stage::Draining | Stage::Standby);
+        self.count_failure(id, !served);
+        self.retire(id);
+        if self.redial == Some(id) {
+            self.end_redial();
+        }
+        match stage {
+            Stage::Active => self.active_lost(id),
+            Stage::Chosen { .. } => self.abort_switch(),
+            Stage::Draining => self.tell(News::DrainEnded(id, false)),
+            Stage::Unproven | Stage::Ready | Stage::Standby => {}
+        }
+    }
+
+    fn condemned(&mut self, id: MemberId, failure: Failure) {
+        let draining = self
+            .member(id)
+            .is_some_and(|member| member.stage() == Some(Stage::Draining));
+        if draining {
+            return;
+        }
+        let unhealthy = Health::Unhealthy {
+            read_only: failure == Failure::ReadOnly,
+        };
+        let known = self
+            .member(id)
+            .is_some_and(|member| member.health == unhealthy);
+        if known {
+            return;
+        }
+        self.set_health(id, unhealthy);
+        // Whatever befell this one may have made another fit: a demotion is half of a promotion.
+        let all: Vec<MemberId> = self.members.iter().map(|member| member.id).collect();
+        for id in all {
+            self.start_check(id);
+        }
+    }
+}

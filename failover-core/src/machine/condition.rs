@@ -1,0 +1,54 @@
+//! Whether the group is whole, told once when that changes.
+
+use super::member::{Link, Member, Stage};
+use super::{Machine, News, Phase};
+use crate::config::Standby;
+
+impl Machine {
+    pub(super) fn settle_condition(&mut self) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        let degraded = self.is_degraded();
+        if degraded != self.degraded {
+            self.degraded = degraded;
+            self.tell(if degraded {
+                News::Degraded
+            } else {
+                News::Whole
+            });
+        }
+    }
+
+    /// Without an active, or without the standby that it should have. A standby that is on its way for the first time,
+    /// or that a drain is about to give back, is not missed.
+    fn is_degraded(&self) -> bool {
+        let Some(active) = self.active else {
+            return self.switch.is_none() || self.degraded;
+        };
+        let others = self
+            .members
+            .iter()
+            .filter(|member| member.enabled && member.id != active);
+        let wanted = match self.rules.standby {
+            Standby::All => others.count().min(1),
+            Standby::Count(count) => others.count().min(count as usize),
+        };
+        let at_hand = |member: &Member| {
+            // Once missed, only an armed one makes the group whole.
+            (member.stage() == Some(Stage::Standby) && !is_unhealthy(member))
+                || (!self.degraded && self.is_coming(member))
+        };
+        self.members.iter().filter(|member| at_hand(member)).count() < wanted
+    }
+
+    /// On its way to be one, as far as anybody knows.
+    fn is_coming(&self, member: &Member) -> bool {
+        self.is_warm(member)
+            || (matches!(member.link, Link::Dialling { .. }) && member.failures == 0)
+    }
+}
+
+fn is_unhealthy(member: &Member) -> bool {
+    matches!(member.health, super::member::Health::Unhealthy { .. })
+}

@@ -1,0 +1,360 @@
+//! When members are dialled: at most one attempt each, with backoff, and in a whole outage one loop for the group.
+
+use std::time::Duration;
+
+use backend_api::{Generation, Role};
+
+use super::member::{Link, Member, Stage, TaskKind};
+use super::timers::Timer;
+use super::{Action, Machine, MemberId, News, Phase};
+use crate::config::{LameDuckAction, Standby};
+
+impl Machine {
+    /// Dials and arms what should be warm, and ends what should not.
+    pub(super) fn settle_links(&mut self) {
+        match self.phase {
+            Phase::Starting { .. } => {
+                self.dial_all(true);
+                self.prove_again();
+            }
+            Phase::Running => {
+                self.arm_ready();
+                self.prove_again();
+                self.redial_lost();
+                match (self.active, self.rules.standby) {
+                    (_, Standby::All) => self.dial_all(false),
+                    (Some(_), Standby::Count(count)) => self.keep_warm(count as usize),
+                    (None, Standby::Count(_)) => self.dial_in_turn(),
+                }
+                self.retire_unwanted();
+            }
+            Phase::Closing | Phase::Closed => {}
+        }
+    }
+
+    /// A member may be dialled: it takes part, has no connection and no delay running.
+    fn is_dialable(&self, member: &Member) -> bool {
+        member.link == Link::Cold
+            && member.takes_part()
+            && !self.timers.is_set(Timer::Dial(member.id))
+    }
+
+    /// Marked members are passed over, unless nobody else is left.
+    fn shuns_marked(&self) -> bool {
+        self.active.is_some()
+            || self
+                .members
+                .iter()
+                .any(|member| member.takes_part() && member.mark.is_none())
+    }
+
+    /// One loop per member. While starting, everybody is dialled once.
+    fn dial_all(&mut self, starting: bool) {
+        let shun = self.shuns_marked();
+        let due: Vec<MemberId> = self
+            .members
+            .iter()
+            .filter(|member| member.link == Link::Cold && self.is_dialable(member))
+            .filter(|member| !(shun && member.mark.is_some()))
+            .filter(|member| !(starting && member.tried))
+            .map(|member| member.id)
+            .collect();
+        for id in due {
+            self.dial(id);
+        }
+    }
+
+    fn dial(&mut self, id: MemberId) {
+        self.next_generation += 1;
+        let generation = Generation(self.next_generation);
+        let op = self.op();
+        let ticket = self.random.ticket();
+        let Some(member) = self.member_mut(id) else {
+            return;
+        };
+        let timeout = member.rules.timeouts.connect;
+        member.link = Link::Dialling { generation, op };
+        member.ticket = ticket;
+        self.timers.clear(Timer::Dial(id));
+        self.timers.set(Timer::Connect(id), self.now + timeout);
+        self.act(Action::Connect(id, generation, op, timeout));
+    }
+
+    /// A planned move wants this member now, whatever its delay.
+    pub(super) fn dial_target(&mut self, id: MemberId) {
+        if self
+            .member(id)
+            .is_some_and(|member| member.link == Link::Cold)
+        {
+            self.dial(id);
+        }
+    }
+
+    /// The one redial of a lost active, beside the proof of its standby, as soon as the old connection is gone.
+    fn redial_lost(&mut self) {
+        if let Some(id) = self.redial
+            && self
+                .member(id)
+                .is_some_and(|member| member.link == Link::Cold)
+        {
+            self.dial(id);
+        }
+    }
+
+    /// `standby = N` with an active: the best N, and whoever traffic could go back to.
+    fn keep_warm(&mut self, count: usize) {
+        let Some(active) = self.active.and_then(|id| self.member(id)) else {
+            return;
+        };
+        let heavier = active.weight;
+        let failback = self.rules.failback.enabled;
+        // A heavier one that is being tried does not stand in for a standby.
+        let coming = |member: &Member| {
+            matches!(member.link, Link::Dialling { .. }) && member.weight <= heavier
+        };
+        let warm = self
+            .members
+            .iter()
+            .filter(|member| self.is_warm(member) || coming(member))
+            .count();
+        let mut due: Vec<MemberId> = Vec::new();
+        if warm < count && !self.timers.is_set(Timer::Rearm) {
+            let next = self.best(Role::Standby, |member| {
+                self.is_dialable(member) && member.mark.is_none()
+            });
+            due.extend(next);
+        }
+        // A heavier member must be connected before anybody can know that it is fit again.
+        due.extend(
+            self.members
+                .iter()
+                .filter(|member| failback && member.weight > heavier)
+                .filter(|member| self.is_dialable(member) && member.mark.is_none())
+                .map(|member| member.id),
+        );
+        let mut more = false;
+        for id in due {
+            if self
+                .member(id)
+                .is_some_and(|member| member.link == Link::Cold)
+            {
+                self.dial(id);
+                more = true;
+            }
+        }
+        if more {
+            self.keep_warm(count);
+        }
+    }
+
+    /// It is, or is about to be, a standby. A member that failed before proves itself first.
+    pub(super) fn is_warm(&self, member: &Member) -> bool {
+        match &member.link {
+            Link::Dialling { .. } => member.failures == 0,
+            Link::Open(open) => match open.stage {
+                Stage::Unproven => open.task.is_some() && member.failures == 0,
+                Stage::Ready | Stage::Standby | Stage::Chosen { .. } => true,
+                Stage::Draining => self.can_serve_again(member),
+                Stage::Active => false,
+            },
+            Link::Cold | Link::Retiring { .. } => false,
+        }
+    }
+
+    /// A whole outage with `standby = N`: one loop for the group, backing off per round.
+    fn dial_in_turn(&mut self) {
+        let busy = self.members.iter().any(|member| {
+            matches!(member.link, Link::Dialling { .. })
+                || matches!(
+                    member.stage(),
+                    Some(Stage::Ready | Stage::Standby | Stage::Chosen { .. })
+                )
+        });
+        if busy || self.timers.is_set(Timer::Round) {
+            return;
+        }
+        let shun = self.shuns_marked();
+        let next = self.best(Role::Active, |member| {
+            member.link == Link::Cold
+                && member.takes_part()
+                && !member.tried
+                && !(shun && member.mark.is_some())
+        });
+        if let Some(id) = next {
+            self.dial(id);
+        }
+    }
+
+    /// Proven connections become standbys once there is an active beside which to stand.
+    fn arm_ready(&mut self) {
+        if self.active.is_none() {
+            return;
+        }
+        let ready: Vec<MemberId> = self
+            .members
+            .iter()
+            .filter(|member| member.mark.is_none() && member.takes_part())
+            .filter(|member| {
+                member
+                    .open()
+                    .is_some_and(|open| open.stage == Stage::Ready && open.task.is_none())
+            })
+            .map(|member| member.id)
+            .collect();
+        for id in ready {
+            self.start_task(id, TaskKind::Arm);
+        }
+    }
+
+    /// What failed its proof for a reason that a check has lifted is proven again.
+    fn prove_again(&mut self) {
+        let again: Vec<MemberId> = self
+            .members
+            .iter()
+            .filter(|member| member.is_healthy())
+            .filter(|member| {
+                member
+                    .open()
+                    .is_some_and(|open| open.stage == Stage::Unproven && open.task.is_none())
+            })
+            .map(|member| member.id)
+            .collect();
+        for id in again {
+            self.start_task(id, TaskKind::Prove);
+        }
+    }
+
+    /// Ends standbys that announced their shutdown, and those beyond `standby = N`.
+    fn retire_unwanted(&mut self) {
+        let acts = self.rules.lame_duck.action != LameDuckAction::None;
+        if acts && self.active.is_some() {
+            let marked: Vec<MemberId> = self
+                .members
+                .iter()
+                .filter(|member| member.mark.is_some())
+                .filter(|member| {
+                    matches!(
+                        member.stage(),
+                        Some(Stage::Unproven | Stage::Ready | Stage::Standby)
+                    )
+                })
+                .map(|member| member.id)
+                .collect();
+            for id in marked {
+                self.retire(id);
+            }
+        }
+        let (Standby::Count(count), Some(active)) = (self.rules.standby, self.active) else {
+            return;
+        };
+        let heavier = self.member(active).map(|member| member.weight);
+        let spared = |member: &Member| {
+            self.rules.failback.enabled && heavier.is_some_and(|weight| member.weight > weight)
+        };
+        let standing =
+            |member: &Member| matches!(member.stage(), Some(Stage::Ready | Stage::Standby));
+        let warm = self
+            .members
+            .iter()
+            .filter(|member| member.open().is_some() && self.is_warm(member))
+            .count();
+        let mut surplus: Vec<&Member> = self
+            .members
+            .iter()
+            .filter(|member| standing(member) && !spared(member))
+            .collect();
+        surplus.sort_by(|a, b| self.order(Role::Standby, a, b));
+        let gone: Vec<MemberId> = surplus
+            .iter()
+            .rev()
+            .take(warm.saturating_sub(count as usize))
+            .map(|member| member.id)
+            .collect();
+        for id in gone {
+            self.retire(id);
+        }
+    }
+
+    /// A dial came to nothing.
+    pub(super) fn dial_failed(&mut self, id: MemberId) {
+        if self.redial == Some(id) {
+            self.end_redial();
+        }
+        self.tell(News::DialFailed(id));
+        self.count_failure(id, true);
+        if let Some(switch) = &self.switch
+            && switch.to == id
+        {
+            self.abort_switch();
+        }
+    }
+
+    /// After a failover the clients of one member all miss their standby at once: they arm the next one spread in time.
+    pub(super) fn spread_rearming(&mut self) {
+        if matches!(self.rules.standby, Standby::Count(_)) {
+            let spread = self.random.spread(self.rules.failback.jitter);
+            if !spread.is_zero() {
+                self.timers.set(Timer::Rearm, self.now + spread);
+            }
+        }
+    }
+
+    pub(super) fn end_redial(&mut self) {
+        self.redial = None;
+        self.timers.clear(Timer::Redial);
+    }
+
+    /// Counts a failed dial or a lost connection, and delays the next dial: exponential, capped, with full jitter. A
+    /// connection that lived for a while starts the count anew. `in_vain`: it never served.
+    pub(super) fn count_failure(&mut self, id: MemberId, in_vain: bool) {
+        let now = self.now;
+        let Some(member) = self.member_mut(id) else {
+            return;
+        };
+        let reconnect = member.rules.reconnect;
+        let lived = member
+            .open()
+            .map_or(Duration::ZERO, |open| now.since(open.since));
+        if lived >= reconnect.max {
+            member.failures = 0;
+        }
+        member.failures = member.failures.saturating_add(1);
+        member.last_failure = Some(now);
+        member.tried |= in_vain;
+        let failures = member.failures;
+        let delay = self.random.up_to(backoff(reconnect, failures));
+        self.timers.set(Timer::Dial(id), now + delay);
+        self.count_attempt();
+    }
+
+    /// All members were tried in vain: say so, once per round, and let the one loop of an outage rest.
+    pub(super) fn count_attempt(&mut self) {
+        let outage = self.phase == Phase::Running && self.active.is_none();
+        let shun = self.shuns_marked();
+        let in_vain = |member: &Member| {
+            !member.takes_part()
+                || member.tried
+                || member.stage() == Some(Stage::Unproven)
+                || (shun && member.mark.is_some())
+        };
+        if !outage || !self.members.iter().all(in_vain) {
+            return;
+        }
+        self.attempts += 1;
+        for member in &mut self.members {
+            member.tried = false;
+        }
+        self.tell(News::AllDown(self.attempts));
+        let reconnect = self.rules.member.reconnect;
+        let delay = self.random.up_to(backoff(reconnect, self.attempts));
+        self.timers.set(Timer::Round, self.now + delay);
+    }
+}
+
+fn backoff(reconnect: crate::config::Reconnect, failures: u32) -> Duration {
+    let doublings = failures.saturating_sub(1).min(20);
+    reconnect
+        .initial
+        .saturating_mul(1 << doublings)
+        .min(reconnect.max)
+}

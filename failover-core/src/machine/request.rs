@@ -1,0 +1,95 @@
+//! Control operations: each is answered exactly once, and planned moves wait for one another.
+
+use super::choose::Fitness;
+use super::member::{Link, Stage};
+use super::timers::Timer;
+use super::{Answer, End, Machine, MemberId, Phase, Reason, Refusal, Request, RequestId};
+
+impl Machine {
+    pub(super) fn request(&mut self, id: RequestId, request: Request) {
+        if matches!(self.phase, Phase::Closing | Phase::Closed)
+            && !matches!(request, Request::Close)
+        {
+            self.refuse(id, Refusal::Closed);
+            return;
+        }
+        match request {
+            Request::Close => self.close_requested(id),
+            // Moves are taken in turn; everything else at once.
+            Request::SwitchTo { .. } | Request::SwitchToPassive { .. } => {
+                self.queue.push_back((id, request));
+            }
+            Request::Add(new) => self.add(id, new),
+            Request::Remove(member) => self.remove(id, member),
+            Request::SetWeight(member, weight) => self.set_weight(id, member, weight),
+            Request::Enable(member) => self.enable(id, member),
+            Request::Disable(member) => self.disable(id, member),
+            Request::Pin => self.pin(id),
+            Request::Release => self.release(id),
+            Request::Mark(member) => self.operator_mark(id, member),
+            Request::ClearMark(member) => self.operator_clear(id, member),
+            Request::Rehome => self.rehome(id),
+        }
+    }
+
+    /// Begins the next planned move once nothing else moves.
+    pub(super) fn settle_requests(&mut self) {
+        while self.switch.is_none() {
+            let Some((id, request)) = self.queue.pop_front() else {
+                return;
+            };
+            match request {
+                Request::SwitchTo { to, end, force } => self.switch_to(id, to, end, force),
+                Request::SwitchToPassive { end } => match self.best_fit() {
+                    Some(to) => self.planned(id, to, end),
+                    None => self.refuse(id, Refusal::NoStandby),
+                },
+                _ => {}
+            }
+        }
+    }
+
+    fn switch_to(&mut self, id: RequestId, to: MemberId, end: End, force: bool) {
+        if self.active == Some(to) {
+            self.answer(id, Answer::Done);
+            return;
+        }
+        let Some(member) = self.member(to) else {
+            self.refuse(id, Refusal::Unknown);
+            return;
+        };
+        let fit = match &member.link {
+            // A manual move ignores grace; checks, breaker and mark it does not.
+            Link::Open(open) => {
+                let good = match self.fitness(member) {
+                    Fitness::Fit | Fitness::Unknown => true,
+                    Fitness::HeldBack => member.mark.is_none() && !member.broken,
+                    Fitness::Unhealthy => false,
+                };
+                (good || force) && open.stage != Stage::Unproven && self.is_usable(member)
+            }
+            // With `standby = N` the target may be cold: it is dialled for the move.
+            Link::Cold | Link::Dialling { .. } | Link::Retiring { .. } => {
+                let good = member.mark.is_none() && !member.broken && member.failures == 0;
+                member.takes_part() && (good || force)
+            }
+        };
+        if fit {
+            self.planned(id, to, end);
+        } else {
+            self.refuse(id, Refusal::NotEligible(to));
+        }
+    }
+
+    fn planned(&mut self, id: RequestId, to: MemberId, end: End) {
+        self.begin_switch(to, Reason::Manual, end, Some(id));
+        if self.is_reachable(to) {
+            let bound = self
+                .member(to)
+                .map(|member| member.rules.timeouts.connect + member.rules.timeouts.prove);
+            self.timers
+                .set(Timer::Target, self.now + bound.unwrap_or_default());
+            self.dial_target(to);
+        }
+    }
+}

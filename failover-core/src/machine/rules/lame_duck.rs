@@ -1,0 +1,111 @@
+//! Lame duck: a member announced its own shutdown. Its mark keeps it out while anybody else can serve; the active leaves
+//! it for the warm standby, a standby on it is re-homed, and nothing is ever worse than without the rule.
+
+use std::time::Duration;
+
+use backend_api::Generation;
+
+use crate::config::LameDuckAction;
+use crate::machine::member::{Mark, Member, Stage};
+use crate::machine::timers::Timer;
+use crate::machine::{Answer, End, Machine, MemberId, News, Refusal, RequestId};
+
+/// How long an announcement keeps a member out, if nothing clears it before: servers take up to two minutes to go, and
+/// a restarted one should be found again.
+const MARK_EXPIRES: Duration = Duration::from_secs(120);
+
+impl Machine {
+    pub(in crate::machine) fn announced(&mut self, id: MemberId, generation: Generation) {
+        let heard = self
+            .member(id)
+            .is_some_and(|member| member.is(generation) && member.stage() != Some(Stage::Draining));
+        if heard {
+            self.mark(id, Mark::Announced(generation));
+        }
+    }
+
+    fn mark(&mut self, id: MemberId, mark: Mark) {
+        let Some(member) = self.member_mut(id) else {
+            return;
+        };
+        let before = member.mark;
+        if before != Some(Mark::Operator) {
+            member.mark = Some(mark);
+        }
+        match mark {
+            Mark::Announced(_) => self.timers.set(Timer::Mark(id), self.now + MARK_EXPIRES),
+            Mark::Operator => self.timers.clear(Timer::Mark(id)),
+        }
+        if before.is_none() {
+            self.tell(News::LameDuck(id, true));
+        }
+    }
+
+    /// A check passed: on a connection younger than the announcement, that means the member is back.
+    pub(in crate::machine) fn fit_again(&mut self, id: MemberId) {
+        let back = self
+            .member(id)
+            .is_some_and(|member| match (member.mark, member.open()) {
+                (Some(Mark::Announced(old)), Some(open)) => open.generation > old,
+                _ => false,
+            });
+        if back {
+            self.clear_mark(id, false);
+        }
+    }
+
+    pub(in crate::machine) fn clear_mark(&mut self, id: MemberId, by_operator: bool) {
+        let Some(member) = self.member_mut(id) else {
+            return;
+        };
+        if member.mark == Some(Mark::Operator) && !by_operator {
+            return;
+        }
+        if member.mark.take().is_some() {
+            self.timers.clear(Timer::Mark(id));
+            self.tell(News::LameDuck(id, false));
+        }
+    }
+
+    /// Whether, and how, an active with a mark gives up its traffic.
+    pub(in crate::machine) fn lame_duck_moves(&self, active: &Member) -> Option<End> {
+        active.mark?;
+        match self.rules.lame_duck.action {
+            LameDuckAction::None | LameDuckAction::PassiveOnly => None,
+            LameDuckAction::SwitchToPassive => Some(End::Steal),
+            LameDuckAction::DrainToPassive => Some(End::Drain(self.rules.lame_duck.drain_window)),
+        }
+    }
+
+    pub(in crate::machine) fn operator_mark(&mut self, request: RequestId, id: MemberId) {
+        if self.member(id).is_none() {
+            self.refuse(request, Refusal::Unknown);
+            return;
+        }
+        self.mark(id, Mark::Operator);
+        self.answer(request, Answer::Done);
+    }
+
+    pub(in crate::machine) fn operator_clear(&mut self, request: RequestId, id: MemberId) {
+        if self.member(id).is_none() {
+            self.refuse(request, Refusal::Unknown);
+            return;
+        }
+        self.clear_mark(id, true);
+        self.answer(request, Answer::Done);
+    }
+
+    /// Replaces the standbys by fresh connections; with `standby = N` to the best members of now.
+    pub(in crate::machine) fn rehome(&mut self, request: RequestId) {
+        let standbys: Vec<MemberId> = self
+            .members
+            .iter()
+            .filter(|member| matches!(member.stage(), Some(Stage::Ready | Stage::Standby)))
+            .map(|member| member.id)
+            .collect();
+        for id in standbys {
+            self.retire(id);
+        }
+        self.answer(request, Answer::Done);
+    }
+}

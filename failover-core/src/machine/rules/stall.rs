@@ -1,0 +1,36 @@
+//! The stall guard: a process that was itself stalled (swapped out, starved, stopped) must not condemn its members. What
+//! timed out while its own clock was late says nothing.
+
+use std::time::Duration;
+
+use crate::machine::timers::Timer;
+use crate::machine::{Machine, News};
+
+/// How long after a stall the answers that piled up may still come in.
+const CATCH_UP: Duration = Duration::from_millis(50);
+
+impl Machine {
+    pub(in crate::machine) fn stalled(&mut self) {
+        for member in &mut self.members {
+            member.window.clear();
+            if let Some(check) = &mut member.check {
+                check.discounted = true;
+            }
+            if let Some(task) = member.open_mut().and_then(|open| open.task.as_mut()) {
+                task.discounted = true;
+            }
+        }
+        let until = self.now + CATCH_UP;
+        self.timers.put_off(until, |timer| {
+            matches!(
+                timer,
+                Timer::Connect(_)
+                    | Timer::Task(_)
+                    | Timer::CheckBound(_)
+                    | Timer::Redial
+                    | Timer::Target
+            )
+        });
+        self.tell(News::Stalled);
+    }
+}

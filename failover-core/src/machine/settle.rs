@@ -1,0 +1,70 @@
+//! The order in which the machine decides, after everything that happened is recorded.
+
+use super::member::Leaving;
+use super::{End, Machine, Phase, Reason};
+
+impl Machine {
+    pub(super) fn settle(&mut self) {
+        match self.phase {
+            Phase::Starting { .. } => self.settle_startup(),
+            Phase::Running => {
+                self.settle_requests();
+                self.settle_active();
+            }
+            Phase::Closing | Phase::Closed => {}
+        }
+        if self.phase == Phase::Closing {
+            self.settle_close();
+        }
+        self.settle_links();
+        self.settle_departures();
+        self.settle_condition();
+    }
+
+    /// Gives the group an active, or a better one.
+    fn settle_active(&mut self) {
+        if let Some(redialled) = self.answered_redial() {
+            self.return_to_redialled(redialled);
+        }
+        if self.switch.is_some() {
+            self.advance_switch();
+            return;
+        }
+        let Some(active) = self.active else {
+            if let Some(to) = self.last_resort() {
+                let reason = self.reason_without_active();
+                self.begin_switch(to, reason, End::Steal, None);
+            }
+            return;
+        };
+        if let Some((reason, end)) = self.must_move(active) {
+            if let Some(to) = self.best_fit() {
+                self.begin_switch(to, reason, end, None);
+            }
+            return;
+        }
+        self.settle_failback();
+    }
+
+    /// Why the traffic should leave the active as soon as there is somewhere to go.
+    pub(super) fn must_move(&self, active: super::MemberId) -> Option<(Reason, End)> {
+        let member = self.member(active)?;
+        if let Some((leaving, _)) = member.leaving {
+            return Some(match leaving {
+                Leaving::Disable | Leaving::Remove => (Reason::Removed, self.usual_drain()),
+            });
+        }
+        if let Some(end) = self.lame_duck_moves(member) {
+            return Some((Reason::LameDuck, end));
+        }
+        if matches!(member.health, super::member::Health::Unhealthy { .. }) {
+            return Some((Reason::Health, End::Steal));
+        }
+        member.broken.then_some((Reason::Breaker, End::Steal))
+    }
+
+    /// Failback, removal and disabling let the old connection finish for the usual window.
+    pub(super) fn usual_drain(&self) -> End {
+        End::Drain(self.rules.lame_duck.drain_window)
+    }
+}
