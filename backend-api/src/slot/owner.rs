@@ -103,6 +103,17 @@ impl<C: Clone> SlotOwner<C> {
         self.leases.take()
     }
 
+    /// Replaces the reason that whoever waits on an empty slot is given.
+    pub fn explain(&self, reason: Error) {
+        self.shared.state.send_if_modified(|state| {
+            if let State::Absent(now) = state {
+                *now = reason;
+            }
+            // Nobody needs to wake up for other words.
+            false
+        });
+    }
+
     /// Closes the slot for good.
     pub fn close(&mut self) -> Option<Leases> {
         self.shared.active.store(None);

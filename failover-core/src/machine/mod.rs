@@ -169,6 +169,11 @@ impl Machine {
         self.timers.next()
     }
 
+    /// Who carries traffic.
+    pub fn active(&self) -> Option<MemberId> {
+        self.active
+    }
+
     /// Nothing is left to do, ever.
     pub fn is_closed(&self) -> bool {
         self.phase == Phase::Closed

@@ -1,0 +1,203 @@
+//! Taking what happened: one wait for everything, then all that is there, as one batch.
+
+use backend_api::engine::Heard;
+use backend_api::{Backend, Signal};
+use tokio::time::Instant;
+
+use super::answer::Caller;
+use super::message::{Answered, Call, Control};
+use super::{Driver, Line, lock};
+use crate::machine::{Failure, Input, NewMember, Request};
+use std::sync::Arc;
+
+enum Woken<B: Backend> {
+    Answered(Answered<B>),
+    Heard(Heard<B::Settings>),
+    Called(Call<B>),
+    Abandoned,
+    Due,
+}
+
+impl<B: Backend> Driver<B> {
+    /// Waits until something happens or is due, and puts all that happened into `batch`. A stall of this process comes
+    /// first, so that what timed out during it is seen for what it is.
+    pub(super) async fn listen(&mut self, batch: &mut Vec<Input>) {
+        let deadline = lock(&self.core).machine.next_deadline();
+        let due = deadline
+            .map(|time| self.instant(time))
+            .map_or(self.sampler.next(), |at| at.min(self.sampler.next()));
+        let woken = tokio::select! {
+            biased;
+            Some(answer) = self.inbox.recv() => Woken::Answered(answer),
+            Some(heard) = self.heard.recv() => Woken::Heard(heard),
+            Some(call) = self.calls.recv() => Woken::Called(call),
+            () = self.slot.abandoned(), if !self.abandoned => Woken::Abandoned,
+            () = tokio::time::sleep_until(due) => Woken::Due,
+        };
+        let now = Instant::now();
+        if self.sampler.is_stalled(due, now) {
+            batch.push(Input::Stalled);
+        }
+        match woken {
+            Woken::Answered(answer) => batch.extend(self.answered(answer)),
+            Woken::Heard(heard) => batch.extend(self.signalled(heard)),
+            Woken::Called(call) => batch.extend(self.called(call)),
+            Woken::Abandoned => {
+                self.abandoned = true;
+                batch.push(self.request(Request::Close, Caller::Nobody));
+            }
+            Woken::Due => {}
+        }
+        while let Ok(answer) = self.inbox.try_recv() {
+            batch.extend(self.answered(answer));
+        }
+        while let Ok(heard) = self.heard.try_recv() {
+            batch.extend(self.signalled(heard));
+        }
+        while let Ok(call) = self.calls.try_recv() {
+            batch.extend(self.called(call));
+        }
+        self.tick(now, batch);
+    }
+
+    fn tick(&mut self, now: Instant, batch: &mut Vec<Input>) {
+        let Some(samples) = self.sampler.tick(now) else {
+            return;
+        };
+        self.slot.tick();
+        if samples.is_empty() {
+            return;
+        }
+        let mut core = lock(&self.core);
+        for sample in &samples {
+            if let Input::Outcomes {
+                member,
+                success,
+                failure,
+                ..
+            } = sample
+                && let Some(entry) = core.directory.entries.get_mut(member)
+            {
+                entry.operations.success += u64::from(*success);
+                entry.operations.failure += u64::from(*failure);
+            }
+        }
+        drop(core);
+        batch.extend(samples);
+    }
+
+    fn answered(&mut self, answer: Answered<B>) -> Option<Input> {
+        match answer {
+            Answered::Connected(member, generation, op, connection) => {
+                self.running.remove(&op);
+                let signals = self.voices.remove(&generation).unwrap_or_else(|| {
+                    let name = lock(&self.core).directory.name(member);
+                    self.source.signals(name, generation)
+                });
+                self.lines.insert(
+                    generation,
+                    Line {
+                        member,
+                        connection,
+                        signals,
+                        leases: Vec::new(),
+                    },
+                );
+                Some(Input::Connected(member, generation, op))
+            }
+            Answered::Proven(member, op, took) => {
+                self.running.remove(&op);
+                if let Some(entry) = lock(&self.core).directory.entries.get_mut(&member) {
+                    entry.round_trip = Some(took);
+                }
+                Some(Input::Done(member, op))
+            }
+            Answered::Plain(input, member, error) => {
+                if let Some(error) = error {
+                    lock(&self.core).directory.note(member, &error);
+                }
+                match &input {
+                    Input::ConnectFailed(_, op)
+                    | Input::Done(_, op)
+                    | Input::Failed(_, op, _)
+                    | Input::Checked(_, op, _) => {
+                        self.running.remove(op);
+                    }
+                    _ => {}
+                }
+                Some(input)
+            }
+        }
+    }
+
+    fn signalled(&mut self, heard: Heard<B::Settings>) -> Option<Input> {
+        let (_, generation, signal) = heard.take();
+        let member = self.lines.get(&generation)?.member;
+        match signal {
+            Signal::Lost(error) => {
+                lock(&self.core).directory.note(member, &error);
+                Some(Input::Lost(member, generation))
+            }
+            Signal::Suspect => {
+                self.sampler.listen(generation);
+                Some(Input::Suspect(member, generation))
+            }
+            Signal::Condemned(error) => {
+                let failure = Failure::from(error.kind());
+                lock(&self.core).directory.note(member, &error);
+                Some(Input::Condemned(member, generation, failure))
+            }
+            Signal::LameDuck => Some(Input::LameDuck(member, generation)),
+            // Discovery of members comes with the backends that do it.
+            _ => None,
+        }
+    }
+
+    fn called(&mut self, call: Call<B>) -> Option<Input> {
+        let Call { what, reply } = call;
+        match self.translate(what) {
+            Ok(request) => Some(self.request(request, Caller::Waiting(reply))),
+            Err(error) => {
+                let _ = reply.send(Err(error));
+                None
+            }
+        }
+    }
+
+    /// From names to numbers.
+    fn translate(&mut self, what: Control<B>) -> Result<Request, backend_api::Error> {
+        let core = self.core.clone();
+        let mut core = lock(&core);
+        let find = |name| core.directory.find(name);
+        Ok(match what {
+            Control::SwitchTo { to, end, force } => Request::SwitchTo {
+                to: find(&to)?,
+                end,
+                force,
+            },
+            Control::SwitchToPassive { end } => Request::SwitchToPassive { end },
+            Control::Remove(name) => Request::Remove(find(&name)?),
+            Control::SetWeight(name, weight) => Request::SetWeight(find(&name)?, weight),
+            Control::Enable(name) => Request::Enable(find(&name)?),
+            Control::Disable(name) => Request::Disable(find(&name)?),
+            Control::MarkLameDuck(name) => Request::Mark(find(&name)?),
+            Control::ClearLameDuck(name) => Request::ClearMark(find(&name)?),
+            Control::Pin => Request::Pin,
+            Control::Release => Request::Release,
+            Control::RehomeStandby => Request::Rehome,
+            Control::Close => Request::Close,
+            Control::Add(config) => {
+                let config = *config;
+                let plan = self.plan(&config.rules);
+                let weight = config.member.weight;
+                let id = core.directory.insert(config.member, plan)?;
+                Request::Add(NewMember {
+                    id,
+                    weight,
+                    enabled: config.enabled,
+                    rules: Arc::new(config.rules),
+                })
+            }
+        })
+    }
+}

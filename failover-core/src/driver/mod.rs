@@ -1,0 +1,236 @@
+//! The one task that owns the machine: it takes what happened, lets the machine decide, and does what that says.
+//!
+//! It decides nothing itself. Operations of the application never come through here; they take leases from the slot.
+//! The machine and the members' names are behind a mutex only so that `status()` can look at them: the driver holds it
+//! while the machine decides, never across an await.
+
+mod act;
+mod answer;
+mod directory;
+mod listen;
+mod message;
+mod sample;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use backend_api::engine::{Heard, SignalSource, SlotOwner};
+use backend_api::{Backend, Error, Generation, Leases, Signals};
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+pub(crate) use directory::Directory;
+use message::Answered;
+pub(crate) use message::{Call, Control};
+pub use message::Moved;
+use sample::Sampler;
+
+use crate::config::Rules;
+use crate::event::{Event, EventKind};
+use crate::health::CheckPlan;
+use crate::machine::{Input, Machine, MemberId, Op, Request, RequestId, Time};
+
+/// What the driver decides on, and `status()` looks at.
+pub(crate) struct Core<B: Backend> {
+    pub(crate) machine: Machine,
+    pub(crate) directory: Directory<B>,
+}
+
+/// A shared core. A panic inside the machine would be a bug there; what it left behind can still be looked at.
+pub(crate) fn lock<B: Backend>(core: &Mutex<Core<B>>) -> MutexGuard<'_, Core<B>> {
+    core.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// What a driver is made of.
+pub(crate) struct Parts<B: Backend> {
+    pub(crate) backend: Arc<B>,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) group: Arc<str>,
+    pub(crate) core: Arc<Mutex<Core<B>>>,
+    pub(crate) checks: Vec<Arc<dyn backend_api::HealthCheck<B>>>,
+    pub(crate) slot: SlotOwner<B::Connection>,
+    pub(crate) calls: mpsc::UnboundedReceiver<Call<B>>,
+    pub(crate) events: broadcast::Sender<Event>,
+    pub(crate) started: oneshot::Sender<Result<(), Error>>,
+}
+
+/// One open connection.
+struct Line<B: Backend> {
+    member: MemberId,
+    connection: B::Connection,
+    /// The voice through which a failing operation makes the connection suspect.
+    signals: Signals<B::Settings>,
+    /// Operations that began while it was active, over all its turns.
+    leases: Vec<Leases>,
+}
+
+/// See the [module](self).
+pub(crate) struct Driver<B: Backend> {
+    backend: Arc<B>,
+    rules: Arc<Rules>,
+    group: Arc<str>,
+    core: Arc<Mutex<Core<B>>>,
+    checks: Vec<Arc<dyn backend_api::HealthCheck<B>>>,
+    slot: SlotOwner<B::Connection>,
+    calls: mpsc::UnboundedReceiver<Call<B>>,
+    events: broadcast::Sender<Event>,
+    started: Option<oneshot::Sender<Result<(), Error>>>,
+
+    began: Instant,
+    lines: HashMap<Generation, Line<B>>,
+    voices: HashMap<Generation, Signals<B::Settings>>,
+    /// The connection that carried traffic last, for the next promotion; it may be retired.
+    last_active: Option<(Generation, B::Connection)>,
+    sampler: Sampler,
+    tasks: JoinSet<()>,
+    running: HashMap<Op, AbortHandle>,
+    /// Never cancelled: what it retires must be gone.
+    retiring: JoinSet<()>,
+    answers: mpsc::UnboundedSender<Answered<B>>,
+    inbox: mpsc::UnboundedReceiver<Answered<B>>,
+    source: SignalSource<B::Settings>,
+    heard: mpsc::UnboundedReceiver<Heard<B::Settings>>,
+    callers: HashMap<RequestId, answer::Caller>,
+    next_request: u64,
+    abandoned: bool,
+}
+
+impl<B: Backend> Driver<B> {
+    pub(crate) fn new(parts: Parts<B>) -> Self {
+        let (answers, inbox) = mpsc::unbounded_channel();
+        let (source, heard) = backend_api::engine::signal_channel();
+        let sampler = Sampler::new(&parts.rules);
+        parts.slot.set_overdue(sample::TICKS_PER_OPERATION);
+        Self {
+            backend: parts.backend,
+            rules: parts.rules,
+            group: parts.group,
+            core: parts.core,
+            checks: parts.checks,
+            slot: parts.slot,
+            calls: parts.calls,
+            events: parts.events,
+            started: Some(parts.started),
+            began: Instant::now(),
+            lines: HashMap::new(),
+            voices: HashMap::new(),
+            last_active: None,
+            sampler,
+            tasks: JoinSet::new(),
+            running: HashMap::new(),
+            retiring: JoinSet::new(),
+            answers,
+            inbox,
+            source,
+            heard,
+            callers: HashMap::new(),
+            next_request: 0,
+            abandoned: false,
+        }
+    }
+
+    /// Runs until the group is closed and nothing of it is left.
+    pub(crate) async fn run(mut self) {
+        let mut batch = Vec::new();
+        self.step(&mut batch);
+        while !lock(&self.core).machine.is_closed() {
+            self.listen(&mut batch).await;
+            self.step(&mut batch);
+        }
+        self.finish().await;
+    }
+
+    /// Lets the machine decide on a batch, and does what it says.
+    fn step(&mut self, batch: &mut Vec<Input>) {
+        let core = self.core.clone();
+        let mut core = lock(&core);
+        let now = self.now();
+        let actions = core.machine.handle(now, batch.drain(..));
+        for action in actions {
+            self.act(&mut core, action);
+        }
+        self.explain_absence(&core);
+        drop(core);
+        while self.tasks.try_join_next().is_some() {}
+        while self.retiring.try_join_next().is_some() {}
+    }
+
+    fn now(&self) -> Time {
+        Time::default() + self.began.elapsed()
+    }
+
+    fn instant(&self, time: Time) -> Instant {
+        self.began + Duration::from_micros(time.0)
+    }
+
+    /// The group is closed. A dial that was cancelled may have succeeded at the same moment: its connection is in the
+    /// inbox, and goes too.
+    async fn finish(mut self) {
+        self.slot.close();
+        self.tasks.shutdown().await;
+        self.inbox.close();
+        while let Some(answer) = self.inbox.recv().await {
+            if let Answered::Connected(_, _, _, connection) = answer {
+                self.backend.retire(connection).await;
+            }
+        }
+        self.last_active = None;
+        while self.retiring.join_next().await.is_some() {}
+        self.emit(EventKind::Closed);
+    }
+
+    fn emit(&self, kind: EventKind) {
+        let event = Event {
+            group: self.group.clone(),
+            at: self.began.elapsed(),
+            kind,
+        };
+        log(&event);
+        // Nobody needs to listen.
+        let _ = self.events.send(event);
+    }
+
+    fn request(&mut self, request: Request, caller: answer::Caller) -> Input {
+        self.next_request += 1;
+        let id = RequestId(self.next_request);
+        self.callers.insert(id, caller);
+        Input::Request(id, request)
+    }
+
+    async fn wake(&self, deadline: Instant) {
+        sleep_until(deadline).await;
+    }
+
+    fn plan(&self, rules: &crate::config::MemberRules) -> CheckPlan<B> {
+        CheckPlan::new(&rules.health, &self.checks)
+    }
+}
+
+fn log(event: &Event) {
+    use EventKind as K;
+    let group = &*event.group;
+    match &event.kind {
+        K::Degraded | K::AllMembersDown { .. } | K::Stalled => {
+            tracing::warn!(group, "{event}");
+        }
+        K::Lost { member, .. }
+        | K::DialFailed { member, .. }
+        | K::BreakerChanged { member, .. }
+        | K::LameDuck { member, .. }
+        | K::HealthChanged { member, .. } => {
+            tracing::warn!(group, member = member.as_str(), "{event}");
+        }
+        K::Connected { member, .. }
+        | K::StandbyArmed { member, .. }
+        | K::DrainStarted { member, .. }
+        | K::DrainEnded { member, .. } => {
+            tracing::debug!(group, member = member.as_str(), "{event}");
+        }
+        K::Switched { to, .. } | K::SwitchAborted { to, .. } => {
+            tracing::info!(group, member = to.as_str(), "{event}");
+        }
+        K::WholeAgain | K::Missed { .. } | K::Closed => tracing::info!(group, "{event}"),
+    }
+}

@@ -1,0 +1,277 @@
+//! What happened, for people and programs: typed, serializable, in the words of the documentation.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_api::{Error, Generation, MemberName};
+use serde::Serialize;
+use tokio::sync::broadcast;
+
+pub use crate::machine::{Kind, Reason};
+
+/// One thing that happened in a group.
+#[derive(Clone, Debug, Serialize)]
+pub struct Event {
+    /// The group's name.
+    pub group: Arc<str>,
+    /// Since the group was opened.
+    #[serde(serialize_with = "as_millis")]
+    pub at: Duration,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// A connection was opened and proven.
+    Connected {
+        /// Whose.
+        member: MemberName,
+        /// Which.
+        generation: Generation,
+    },
+    /// A connection ended by itself, or failed its proof.
+    Lost {
+        /// Whose.
+        member: MemberName,
+        /// Which.
+        generation: Generation,
+        /// Why, as far as is known.
+        #[serde(serialize_with = "as_text")]
+        cause: Option<Error>,
+    },
+    /// An attempt to connect failed; it is repeated with backoff.
+    DialFailed {
+        /// To whom.
+        member: MemberName,
+        /// Why.
+        #[serde(serialize_with = "as_text")]
+        cause: Option<Error>,
+    },
+    /// A member's checks say something new.
+    HealthChanged {
+        /// Whose.
+        member: MemberName,
+        /// What they say.
+        healthy: bool,
+        /// Why it is unhealthy.
+        #[serde(serialize_with = "as_text")]
+        cause: Option<Error>,
+    },
+    /// A member's breaker opened or closed.
+    BreakerChanged {
+        /// Whose.
+        member: MemberName,
+        /// Whether it is open: too many operations failed.
+        open: bool,
+    },
+    /// A member announced its shutdown, or an operator did; or that is over.
+    LameDuck {
+        /// Who.
+        member: MemberName,
+        /// Whether the mark was set or cleared.
+        marked: bool,
+    },
+    /// Traffic moved.
+    Switched {
+        /// From there; `None` for the first active.
+        from: Option<MemberName>,
+        /// To there.
+        to: MemberName,
+        /// Why.
+        reason: Reason,
+        /// How the old connection ends.
+        kind: Kind,
+        /// From the cause to the move.
+        #[serde(serialize_with = "as_millis")]
+        took: Duration,
+    },
+    /// A move was given up; the active is what it was.
+    SwitchAborted {
+        /// The target.
+        to: MemberName,
+        /// Why it was begun.
+        reason: Reason,
+        /// What the target's connection last said.
+        #[serde(serialize_with = "as_text")]
+        cause: Option<Error>,
+    },
+    /// A connection is warm and ready to be promoted.
+    StandbyArmed {
+        /// Whose.
+        member: MemberName,
+        /// Which.
+        generation: Generation,
+    },
+    /// The group is without its standby, or without an active. Told once, until [`EventKind::WholeAgain`].
+    Degraded,
+    /// The group has its active and its standby again.
+    WholeAgain,
+    /// Every member was tried in vain.
+    AllMembersDown {
+        /// For the nth time since there was an active.
+        attempt: u32,
+    },
+    /// The old connection may finish what is under way.
+    DrainStarted {
+        /// Whose.
+        member: MemberName,
+        /// How long at most.
+        #[serde(serialize_with = "as_millis")]
+        window: Duration,
+    },
+    /// The old connection has finished, or its window is over.
+    DrainEnded {
+        /// Whose.
+        member: MemberName,
+        /// Whether it lives on, as a standby or as the active again.
+        kept: bool,
+    },
+    /// This process was stalled; what timed out meanwhile condemned nobody.
+    Stalled,
+    /// Events that this reader was too slow for.
+    Missed {
+        /// How many.
+        count: u64,
+    },
+    /// The group is closed; nothing follows.
+    Closed,
+}
+
+fn as_millis<S: serde::Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(value.as_secs_f64() * 1000.0)
+}
+
+fn as_text<S: serde::Serializer>(value: &Option<Error>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(error) => serializer.collect_str(error),
+        None => serializer.serialize_none(),
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let because = |cause: &Option<Error>| match cause {
+            Some(error) => format!(": {error}"),
+            None => String::new(),
+        };
+        match self {
+            Self::Connected { member, .. } => write!(f, "{member} is connected"),
+            Self::Lost { member, cause, .. } => {
+                write!(f, "the connection to {member} was lost{}", because(cause))
+            }
+            Self::DialFailed { member, cause } => {
+                write!(f, "{member} could not be connected{}", because(cause))
+            }
+            Self::HealthChanged {
+                member,
+                healthy: true,
+                ..
+            } => write!(f, "{member} is healthy again"),
+            Self::HealthChanged { member, cause, .. } => {
+                write!(f, "{member} is unhealthy{}", because(cause))
+            }
+            Self::BreakerChanged { member, open: true } => {
+                write!(f, "too many operations failed on {member}: its breaker is open")
+            }
+            Self::BreakerChanged { member, .. } => write!(f, "the breaker of {member} is closed"),
+            Self::LameDuck {
+                member,
+                marked: true,
+            } => write!(f, "{member} is about to shut down"),
+            Self::LameDuck { member, .. } => write!(f, "{member} is no lame duck any more"),
+            Self::Switched {
+                from: Some(from),
+                to,
+                reason,
+                took,
+                ..
+            } => write!(
+                f,
+                "traffic moved from {from} to {to} in {took:?} (reason: {})",
+                word(*reason)
+            ),
+            Self::Switched { to, .. } => write!(f, "{to} is the first active"),
+            Self::SwitchAborted { to, cause, .. } => {
+                write!(f, "the move to {to} was given up{}", because(cause))
+            }
+            Self::StandbyArmed { member, .. } => write!(f, "{member} stands by"),
+            Self::Degraded => f.write_str("the group is without an active or without its standby"),
+            Self::WholeAgain => f.write_str("the group is whole again"),
+            Self::AllMembersDown { attempt } => {
+                write!(f, "all members are down (attempt {attempt})")
+            }
+            Self::DrainStarted { member, window } => {
+                write!(f, "{member} may finish what is under way for {window:?}")
+            }
+            Self::DrainEnded { member, kept: true } => {
+                write!(f, "{member} has finished and stays connected")
+            }
+            Self::DrainEnded { member, .. } => write!(f, "{member} has finished and is closed"),
+            Self::Stalled => f.write_str("this process was stalled; no member is blamed for it"),
+            Self::Missed { count } => write!(f, "{count} events were missed by a slow reader"),
+            Self::Closed => f.write_str("the group is closed"),
+        }
+    }
+}
+
+/// A reason as configuration and JSON spell it.
+fn word(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Startup => "startup",
+        Reason::Lost => "lost",
+        Reason::Health => "health",
+        Reason::Breaker => "breaker",
+        Reason::LameDuck => "lame_duck",
+        Reason::Failback => "failback",
+        Reason::Manual => "manual",
+        Reason::Removed => "removed",
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(word(*self))
+    }
+}
+
+/// The events of a group from now on. Memory is bounded: a reader that falls behind is told how many it missed.
+#[derive(Debug)]
+pub struct Events {
+    group: Arc<str>,
+    receiver: Option<broadcast::Receiver<Event>>,
+}
+
+impl Events {
+    pub(crate) fn new(group: Arc<str>, receiver: Option<broadcast::Receiver<Event>>) -> Self {
+        Self { group, receiver }
+    }
+
+    /// The next event; `None` when the group is closed. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Event> {
+        let receiver = self.receiver.as_mut()?;
+        match receiver.recv().await {
+            Ok(event) => Some(event),
+            Err(broadcast::error::RecvError::Closed) => {
+                self.receiver = None;
+                None
+            }
+            Err(broadcast::error::RecvError::Lagged(count)) => Some(Event {
+                group: self.group.clone(),
+                at: Duration::ZERO,
+                kind: EventKind::Missed { count },
+            }),
+        }
+    }
+}

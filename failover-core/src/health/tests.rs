@@ -1,0 +1,1 @@
+//! Probes and their combination, in virtual time.
