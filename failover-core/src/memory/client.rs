@@ -1,7 +1,8 @@
 //! What applications use: operations on whichever server is active.
 //!
 //! Every operation takes a lease, is bounded in time and reports how it ended. What it does after a failure is the
-//! part worth copying: an operation runs again on the next active only where that cannot double it.
+//! part worth copying: an operation runs again on the next active only where that cannot double it. No knowledge of
+//! faults belongs here: a client meets them as any other would.
 
 use std::time::Duration;
 
@@ -16,12 +17,12 @@ use super::command::{Command, Del, Get, Incr, PingServer, Set};
 /// Every operation waits for an active for [`Slot::wait`] and then for its answer for the operation timeout of the
 /// backend ([`Memory::with_operation_timeout`](super::Memory::with_operation_timeout)).
 ///
-/// When the connection fails under it, an operation waits for the next active and runs again, if it only reads, or if it
-/// certainly was not applied: for another [`Slot::wait`] in all. Otherwise, or when nothing else becomes active,
-/// it fails with what happened to it first on the last connection:
+/// When the connection fails under it, an operation that only reads, or that certainly was not applied, waits for the
+/// next active and runs again. It starts no further attempt once [`Slot::wait`] has passed since the first failure.
+/// Otherwise, or when nothing else becomes active, it fails with what happened on the last connection it tried:
 ///
-/// - [`ErrorKind::Lost`], [`ErrorKind::Retired`], [`ErrorKind::Timeout`]: the connection or the time ended. For a write,
-///   [`Error::fate`] tells whether it may have been applied.
+/// - [`ErrorKind::Lost`], [`ErrorKind::Retired`], [`ErrorKind::Timeout`]: the connection or the time ended. For a
+///   write, [`Error::fate`] tells whether it may have been applied.
 /// - [`ErrorKind::Unhealthy`], [`ErrorKind::ReadOnly`]: the server refused it, and did nothing.
 /// - [`ErrorKind::Other`]: the caller's own mistake.
 /// - [`ErrorKind::NoActive`], [`ErrorKind::Closed`]: there was no active to try.

@@ -1,8 +1,9 @@
 //! A connection to a server, and how a request travels over it.
 //!
-//! A request is on its way for half the latency, acted upon at one instant, and answered after the other half. It can be
-//! cut off at any point, and only one point is certain from outside: what never left was not applied. That is the
-//! distinction made here, and the one that the fate of an operation rests on.
+//! A request is on its way for half the latency, acted upon at one instant, and answered after the other half. It
+//! can be cut off at any point, and only one thing is certain from outside: what never left was not applied. That is
+//! the distinction made here, and the one that the fate of an operation rests on. No decision about repeating one
+//! belongs here: that is the client's.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! The faults of a server, and the switches for them.
 //!
 //! Faults are independent of each other and stay until they are taken back. Only what belongs to the running
-//! process ends with it: a server that was killed and started is neither frozen nor a lame duck.
+//! process ends with it: a server that was killed and started is neither frozen nor a lame duck. What a fault does to
+//! a request is not decided here, but where requests arrive.
 
 use std::time::Duration;
 
@@ -122,19 +123,21 @@ impl Server {
         self.change(|state| state.up = true);
     }
 
-    /// Stops the process without ending it (like SIGSTOP): connections stay open, and nothing is answered. Operations, proofs,
-    /// checks, promotions and dials hang until [`thaw`](Self::thaw), or until whoever waits gives up.
+    /// Stops the process without ending it (like SIGSTOP): connections stay open, and nothing is answered. Operations,
+    /// proofs, checks, promotions and dials hang until [`thaw`](Self::thaw), or until whoever waits gives up. Without
+    /// effect on a server that is down.
     pub fn freeze(&self) {
         self.change(|state| state.faults.frozen = state.up);
     }
 
-    /// Lets a frozen server go on. It first does everything it was sent meanwhile, also what nobody waits for any more.
+    /// Lets a frozen server go on. It first does everything it was sent meanwhile, also what nobody waits for any
+    /// more.
     pub fn thaw(&self) {
         self.change(|state| state.thaw());
     }
 
-    /// Takes back all faults, delays and panics: the server is up and serves. Lost connections stay lost, and severed ones
-    /// severed.
+    /// Takes back all faults, delays and panics: the server is up and serves. Lost connections stay lost, and half-open
+    /// ones half-open.
     pub fn heal(&self) {
         self.change(|state| {
             state.up = true;
@@ -148,8 +151,9 @@ impl Server {
         self.change(|state| state.lose_all("the connection was reset"));
     }
 
-    /// Half-open connections: nothing passes over the present ones any more, in neither direction, and neither end is told,
-    /// not even of the server's death. New connections work.
+    /// Half-open connections: nothing passes over the present ones any more, in neither direction, and neither end is
+    /// told, not even of the server's death. Operations on them hang until the engine retires them. New connections
+    /// work.
     pub fn blackhole_connections(&self) {
         self.change(|state| state.audience().for_each(|line| line.sever()));
     }
@@ -183,8 +187,9 @@ impl Server {
         self.change(|state| state.faults.refuse_credentials = refused);
     }
 
-    /// Tells all connections that it is about to shut down, and every new one as soon as it is open. It goes on serving,
-    /// until a [`kill`](Self::kill) that has to be told separately. A frozen server says it after the thaw.
+    /// Tells all connections that it is about to shut down, and every new one as soon as it is open. It goes on
+    /// serving: [`kill`](Self::kill) it when its time has come. A frozen server says it after the thaw. Without
+    /// effect on a server that is down.
     pub fn announce_lame_duck(&self) {
         self.change(|state| {
             state.faults.lame_duck = state.up;

@@ -190,8 +190,7 @@ impl Server {
             () = pause(takes) => {}
         }
         loop {
-            // Seen before looked at: what changes after the look wakes the wait.
-            states.mark_unchanged();
+            // Every change up to here is either seen already or still wakes the wait below: none is missed.
             if let Some(line) = self.touch(|state| self.greet(state, deaths, dial)) {
                 return line.map(|line| Connection::new(self.clone(), line));
             }

@@ -124,6 +124,7 @@ impl State {
         line: &Line,
         work: impl FnOnce(&mut State) -> T + Send + Sync + 'static,
     ) -> Delivery<T> {
+        // On another thread the connection may have ended since its requests were last polled.
         if line.is_severed() || line.end().is_some() {
             return Delivery::Vanished;
         }

@@ -103,6 +103,12 @@ async fn hangs<T>(future: impl Future<Output = T>) -> bool {
     tokio::time::timeout(3600 * SECOND, future).await.is_err()
 }
 
+/// What a task answers, which it must do in time.
+async fn soon<T>(task: tokio::task::JoinHandle<T>) -> T {
+    let answer = tokio::time::timeout(3600 * SECOND, task).await;
+    answer.expect("it ended").unwrap()
+}
+
 /// Runs something to the point where it waits.
 async fn start<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
