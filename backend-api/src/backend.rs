@@ -99,6 +99,8 @@ pub struct Dial<'a, S> {
     pub generation: Generation,
     /// How long the attempt may take, handshake and authentication included.
     pub timeout: Duration,
+    /// How long one operation on it may take (`timeouts.operation`): bounding operations is the client's part.
+    pub operation: Duration,
     /// How the connection speaks of itself later.
     pub signals: Signals<S>,
 }

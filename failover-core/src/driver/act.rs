@@ -7,7 +7,7 @@ use backend_api::{Backend, Dial, Error, ErrorKind, Generation};
 use tokio::time::Instant;
 
 use super::message::{Answered, Reply};
-use super::{Core, Driver, Line};
+use super::{Core, Driver, Line, Voice};
 use crate::event::EventKind;
 use crate::machine::{Action, Failure, Input, MemberId, News, Op, Verdict};
 
@@ -77,8 +77,9 @@ impl<B: Backend> Driver<B> {
             return;
         };
         let (member, backend) = (entry.member.clone(), self.backend.clone());
+        let operation = entry.operation;
         let signals = self.source.signals(member.name.clone(), generation);
-        self.voices.insert(generation, signals.clone());
+        self.voices.insert(generation, Voice::new(signals.clone()));
         let reply = Reply::new(
             self.answers.clone(),
             Input::ConnectFailed(id, op),
@@ -90,6 +91,7 @@ impl<B: Backend> Driver<B> {
                 member: &member,
                 generation,
                 timeout,
+                operation,
                 signals,
             };
             let answer = match backend.connect(dial).await {

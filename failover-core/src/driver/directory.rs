@@ -19,6 +19,8 @@ const NAMED: usize = 8;
 pub(crate) struct Entry<B: Backend> {
     pub(crate) member: Arc<Member<B::Settings>>,
     pub(crate) plan: Arc<CheckPlan<B>>,
+    /// How long one of its operations may take.
+    pub(crate) operation: Duration,
     pub(crate) last_error: Option<Error>,
     pub(crate) round_trip: Option<Duration>,
     pub(crate) operations: Operations,
@@ -45,6 +47,7 @@ impl<B: Backend> Directory<B> {
         &mut self,
         member: Member<B::Settings>,
         plan: CheckPlan<B>,
+        operation: Duration,
     ) -> Result<MemberId, Error> {
         let name = member.name.clone();
         if self.numbers.contains_key(&name) {
@@ -62,6 +65,7 @@ impl<B: Backend> Directory<B> {
             Entry {
                 member: Arc::new(member),
                 plan: Arc::new(plan),
+                operation,
                 last_error: None,
                 round_trip: None,
                 operations: Operations::default(),

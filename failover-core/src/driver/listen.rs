@@ -1,14 +1,15 @@
 //! Taking what happened: one wait for everything, then all that is there, as one batch.
 
+use std::sync::Arc;
+
 use backend_api::engine::Heard;
-use backend_api::{Backend, Signal};
+use backend_api::{Backend, Generation, Signal};
 use tokio::time::Instant;
 
 use super::answer::Caller;
 use super::message::{Answered, Call, Control};
-use super::{Driver, Line, lock};
-use crate::machine::{Failure, Input, NewMember, Request};
-use std::sync::Arc;
+use super::{Driver, Line, Voice, lock};
+use crate::machine::{Failure, Input, MemberId, NewMember, Request};
 
 enum Woken<B: Backend> {
     Answered(Answered<B>),
@@ -39,7 +40,7 @@ impl<B: Backend> Driver<B> {
             batch.push(Input::Stalled);
         }
         match woken {
-            Woken::Answered(answer) => batch.extend(self.answered(answer)),
+            Woken::Answered(answer) => self.answered(answer, batch),
             Woken::Heard(heard) => batch.extend(self.signalled(heard)),
             Woken::Called(call) => batch.extend(self.called(call)),
             Woken::Abandoned => {
@@ -49,7 +50,7 @@ impl<B: Backend> Driver<B> {
             Woken::Due => {}
         }
         while let Ok(answer) = self.inbox.try_recv() {
-            batch.extend(self.answered(answer));
+            self.answered(answer, batch);
         }
         while let Ok(heard) = self.heard.try_recv() {
             batch.extend(self.signalled(heard));
@@ -86,31 +87,34 @@ impl<B: Backend> Driver<B> {
         batch.extend(samples);
     }
 
-    fn answered(&mut self, answer: Answered<B>) -> Option<Input> {
+    fn answered(&mut self, answer: Answered<B>, batch: &mut Vec<Input>) {
         match answer {
             Answered::Connected(member, generation, op, connection) => {
                 self.running.remove(&op);
-                let signals = self.voices.remove(&generation).unwrap_or_else(|| {
+                let voice = self.voices.remove(&generation).unwrap_or_else(|| {
                     let name = lock(&self.core).directory.name(member);
-                    self.source.signals(name, generation)
+                    Voice::new(self.source.signals(name, generation))
                 });
                 self.lines.insert(
                     generation,
                     Line {
                         member,
                         connection,
-                        signals,
+                        signals: voice.signals,
                         leases: Vec::new(),
                     },
                 );
-                Some(Input::Connected(member, generation, op))
+                batch.push(Input::Connected(member, generation, op));
+                for signal in voice.early {
+                    batch.extend(self.said(member, generation, signal));
+                }
             }
             Answered::Proven(member, op, took) => {
                 self.running.remove(&op);
                 if let Some(entry) = lock(&self.core).directory.entries.get_mut(&member) {
                     entry.round_trip = Some(took);
                 }
-                Some(Input::Done(member, op))
+                batch.push(Input::Done(member, op));
             }
             Answered::Plain(input, member, error) => {
                 if let Some(error) = error {
@@ -125,14 +129,27 @@ impl<B: Backend> Driver<B> {
                     }
                     _ => {}
                 }
-                Some(input)
+                batch.push(input);
             }
         }
     }
 
     fn signalled(&mut self, heard: Heard<B::Settings>) -> Option<Input> {
         let (_, generation, signal) = heard.take();
+        if let Some(voice) = self.voices.get_mut(&generation) {
+            voice.early.push(signal);
+            return None;
+        }
         let member = self.lines.get(&generation)?.member;
+        self.said(member, generation, signal)
+    }
+
+    fn said(
+        &mut self,
+        member: MemberId,
+        generation: Generation,
+        signal: Signal<B::Settings>,
+    ) -> Option<Input> {
         match signal {
             Signal::Lost(error) => {
                 lock(&self.core).directory.note(member, &error);
@@ -190,7 +207,7 @@ impl<B: Backend> Driver<B> {
                 let config = *config;
                 let plan = self.plan(&config.rules);
                 let weight = config.member.weight;
-                let id = core.directory.insert(config.member, plan)?;
+                let id = core.directory.insert(config.member, plan, config.rules.timeouts.operation)?;
                 Request::Add(NewMember {
                     id,
                     weight,

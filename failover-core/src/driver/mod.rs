@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use backend_api::engine::{Heard, SignalSource, SlotOwner};
-use backend_api::{Backend, Error, Generation, Leases, Signals};
+use backend_api::{Backend, Error, Generation, Leases, Signal, Signals};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 pub(crate) use directory::Directory;
 use message::Answered;
@@ -66,6 +66,21 @@ struct Line<B: Backend> {
     leases: Vec<Leases>,
 }
 
+/// A connection that is being dialled. It may speak before `connect` has returned it: of a lame duck, or of its end.
+struct Voice<B: Backend> {
+    signals: Signals<B::Settings>,
+    early: Vec<Signal<B::Settings>>,
+}
+
+impl<B: Backend> Voice<B> {
+    fn new(signals: Signals<B::Settings>) -> Self {
+        Self {
+            signals,
+            early: Vec::new(),
+        }
+    }
+}
+
 /// See the [module](self).
 pub(crate) struct Driver<B: Backend> {
     backend: Arc<B>,
@@ -80,7 +95,8 @@ pub(crate) struct Driver<B: Backend> {
 
     began: Instant,
     lines: HashMap<Generation, Line<B>>,
-    voices: HashMap<Generation, Signals<B::Settings>>,
+    /// Connections that are being dialled.
+    voices: HashMap<Generation, Voice<B>>,
     /// The connection that carried traffic last, for the next promotion; it may be retired.
     last_active: Option<(Generation, B::Connection)>,
     sampler: Sampler,
@@ -197,10 +213,6 @@ impl<B: Backend> Driver<B> {
         let id = RequestId(self.next_request);
         self.callers.insert(id, caller);
         Input::Request(id, request)
-    }
-
-    async fn wake(&self, deadline: Instant) {
-        sleep_until(deadline).await;
     }
 
     fn plan(&self, rules: &crate::config::MemberRules) -> CheckPlan<B> {
