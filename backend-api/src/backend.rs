@@ -32,10 +32,7 @@ pub trait Backend: Sized + Send + Sync + 'static {
 
     /// One attempt to connect within `dial.timeout`: no retry of its own, no automatic reconnect afterwards. What
     /// happens to the connection later is told through `dial.signals`.
-    async fn connect(
-        &self,
-        dial: Dial<'_, Self::Settings>,
-    ) -> Result<Self::Connection, Error>;
+    async fn connect(&self, dial: Dial<'_, Self::Settings>) -> Result<Self::Connection, Error>;
 
     /// A real round trip to the server on exactly this connection. Bounded by the engine. A read-only replica
     /// fails with [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly).

@@ -156,12 +156,14 @@ impl Tally {
 
     /// Successes and failures so far.
     pub fn totals(&self) -> (u64, u64) {
-        self.counts.iter().fold((0, 0), |(success, failure), counts| {
-            (
-                success + counts.success.load(Ordering::Relaxed),
-                failure + counts.failure.load(Ordering::Relaxed),
-            )
-        })
+        self.counts
+            .iter()
+            .fold((0, 0), |(success, failure), counts| {
+                (
+                    success + counts.success.load(Ordering::Relaxed),
+                    failure + counts.failure.load(Ordering::Relaxed),
+                )
+            })
     }
 
     /// The engine has looked: from here on the next failure tells it again.

@@ -12,7 +12,10 @@ use crate::{Generation, Outcome};
 const WAIT: Duration = Duration::from_secs(1);
 
 fn slot() -> (SlotOwner<&'static str>, Slot<&'static str>) {
-    SlotOwner::new(WAIT, Error::new(ErrorKind::NoActive, "east: down; west: down"))
+    SlotOwner::new(
+        WAIT,
+        Error::new(ErrorKind::NoActive, "east: down; west: down"),
+    )
 }
 
 fn activate(owner: &mut SlotOwner<&'static str>, name: &'static str) -> (Tally, Option<Leases>) {

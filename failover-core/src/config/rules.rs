@@ -304,7 +304,7 @@ impl Default for Timeouts {
 }
 
 /// One member with what it overrides.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct MemberConfig<S> {
     /// Name, weight and the backend's settings.
     pub member: Member<S>,
@@ -315,10 +315,30 @@ pub struct MemberConfig<S> {
 }
 
 /// A whole group: checked by [`GroupConfig::check`], which every way of opening a group calls.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct GroupConfig<S> {
     /// What governs the group.
     pub rules: Rules,
     /// Its members, in the declared order.
     pub members: Vec<MemberConfig<S>>,
+}
+
+// By hand: a backend's settings need not be `Debug`, and are never printed.
+impl<S> std::fmt::Debug for MemberConfig<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemberConfig")
+            .field("member", &self.member)
+            .field("enabled", &self.enabled)
+            .field("rules", &self.rules)
+            .finish()
+    }
+}
+
+impl<S> std::fmt::Debug for GroupConfig<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GroupConfig")
+            .field("rules", &self.rules)
+            .field("members", &self.members)
+            .finish()
+    }
 }
