@@ -97,7 +97,7 @@ impl<S> GroupConfig<S> {
 }
 
 pub(super) fn duplicate(name: &MemberName, first: &str) -> String {
-    format!("the name `{name}` is taken by the {first}")
+    format!("the name `{name}` is taken by {first}")
 }
 
 /// What is wrong with values from code.

@@ -36,6 +36,16 @@ impl fmt::Display for Scope<'_> {
 impl Scope<'_> {
     /// An error about something in here; an empty path means the scope itself.
     pub(super) fn say(self, path: &str, message: &str) -> String {
+        let said = self.words(path, message);
+        if said.contains(char::is_control) {
+            // One error is one line, whatever a key or a backend's message holds.
+            said.replace(char::is_control, " ")
+        } else {
+            said
+        }
+    }
+
+    fn words(self, path: &str, message: &str) -> String {
         match (self, path) {
             (Self::Document, "") => message.to_owned(),
             (Self::Document, path) => format!("{path}: {message}"),

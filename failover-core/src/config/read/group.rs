@@ -3,9 +3,10 @@
 //! The keys of the configuration stand here and nowhere else. Values start as the defaults and are overwritten by
 //! what the file says. No decision and no limit lives here.
 
-use backend_api::Pool;
 use std::sync::Arc;
+use std::time::Duration;
 
+use backend_api::Pool;
 use toml::de::DeValue;
 
 use super::table::Table;
@@ -74,10 +75,10 @@ pub(super) fn overridable(
     table: &Table<'_>,
     rules: &mut MemberRules,
     checks: Option<&[String]>,
-    switch_grace: Option<&mut std::time::Duration>,
+    switch_grace: Option<&mut Duration>,
 ) {
     table.limited(&mut rules.health, |table, rules| {
-        health(table, rules, checks)
+        health(table, rules, checks);
     });
     table.limited(&mut rules.breaker, |table, breaker| {
         table.set("window", &mut breaker.window, duration);
@@ -141,7 +142,7 @@ fn names(value: &DeValue<'_>) -> Result<(Vec<String>, Vec<usize>), String> {
         return Err(expected(value));
     };
     let mut names = (Vec::new(), Vec::new());
-    for item in items.iter() {
+    for item in items {
         let DeValue::String(name) = item.get_ref() else {
             return Err(format!(
                 "expected names, found {}",
@@ -155,14 +156,15 @@ fn names(value: &DeValue<'_>) -> Result<(Vec<String>, Vec<usize>), String> {
 }
 
 fn startup(value: &DeValue<'_>) -> Result<Startup, String> {
-    // By functions, because a policy of the user's own makes `Startup` no copyable word.
-    let words: [(&str, fn() -> Startup); 4] = [
-        ("one", || Startup::One),
-        ("majority", || Startup::Majority),
-        ("all", || Startup::All),
-        ("lazy", || Startup::Lazy),
-    ];
-    word(value, &words).map(|make| make())
+    word(
+        value,
+        &[
+            ("one", Startup::One),
+            ("majority", Startup::Majority),
+            ("all", Startup::All),
+            ("lazy", Startup::Lazy),
+        ],
+    )
 }
 
 fn standby(value: &DeValue<'_>) -> Result<Standby, String> {

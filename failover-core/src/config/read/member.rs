@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use backend_api::{Backend, Member, MemberName, Weight};
 
-use super::foreign::{Foreign, fields_of};
+use super::foreign::{EngineKeys, Foreign, fields_of};
 use super::group::{GROUP_ONLY, overridable};
 use super::secrets::{Secrets, expand};
 use super::table::Table;
@@ -34,10 +34,10 @@ pub(super) struct Members<'a, B: Backend> {
     outside: &'a Outside<'a>,
     /// Where it could be made: without it the settings are read but not validated.
     backend: Option<&'a B>,
+    /// The options of a backend may hold secrets too, and its words about settings may repeat them.
+    backend_secrets: &'a Secrets,
     checks: Option<&'a [String]>,
     rules: &'a MemberRules,
-    /// The keys that the settings know.
-    fields: &'static [&'static str],
     /// Names, and the byte where each stands.
     taken: HashMap<MemberName, usize>,
 }
@@ -46,12 +46,12 @@ impl<'a, B: Backend> Members<'a, B> {
     pub(super) fn new(
         report: &'a Report<'a>,
         outside: &'a Outside<'a>,
-        backend: Option<&'a B>,
+        (backend, backend_secrets): (Option<&'a B>, &'a Secrets),
         checks: Option<&'a [String]>,
         rules: &'a MemberRules,
     ) -> Self {
-        let fields = fields_of::<B::Settings>();
-        for field in fields.iter().filter(|field| ENGINE_KEYS.contains(field)) {
+        let fields = fields_of::<B::Settings>().iter();
+        for field in fields.filter(|field| ENGINE_KEYS.contains(field)) {
             let message = format!(
                 "the backend's setting `{field}` has the name of a key that is the engine's: \
                  the backend has to rename it"
@@ -62,9 +62,9 @@ impl<'a, B: Backend> Members<'a, B> {
             report,
             outside,
             backend,
+            backend_secrets,
             checks,
             rules,
-            fields,
             taken: HashMap::new(),
         }
     }
@@ -77,18 +77,17 @@ impl<'a, B: Backend> Members<'a, B> {
     ) -> Option<MemberConfig<B::Settings>> {
         let before = self.report.count();
         let secrets = Secrets::default();
-        let unnamed = Scope::Member { number, name: None };
+        let shown = written_name(value);
+        let name = shown.as_deref();
+        let scope = Scope::Member { number, name };
         let report = self.report;
         expand(value, self.outside.env, &secrets, &mut |at, message| {
-            report.say(Some(at), unnamed, "", message);
+            report.say(Some(at), scope, "", message);
         });
         if report.count() != before {
             return None;
         }
         let value = &*value;
-        let shown = shown_name(value, &secrets);
-        let name = shown.as_deref();
-        let scope = Scope::Member { number, name };
         let table = Table::new(report, &secrets, scope, value)?;
         let name = self.name(&table);
         let weight = table.value("weight", |value| {
@@ -125,7 +124,7 @@ impl<'a, B: Backend> Members<'a, B> {
         let name = MemberName::from(name);
         if let Some(first) = self.taken.get(&name) {
             let line = self.report.line(*first);
-            let message = duplicate(&name, &format!("member on line {line}"));
+            let message = duplicate(&name, &format!("the member on line {line}"));
             table.wrong(at, "name", &message);
             return None;
         }
@@ -141,16 +140,15 @@ impl<'a, B: Backend> Members<'a, B> {
         value: &Value<'_>,
     ) -> Option<B::Settings> {
         let report = self.report;
-        for key in GROUP_ONLY {
-            if let Some(value) = table.get(key).filter(|_| !self.fields.contains(key)) {
-                let message = format!("`{key}` belongs to the whole group, not to a member");
-                table.wrong(value.span().start, "", &message);
-            }
-        }
-        let foreign = Foreign::new(report, secrets, scope, self.outside.folder, ENGINE_KEYS);
+        let engine = EngineKeys {
+            here: ENGINE_KEYS,
+            group_only: GROUP_ONLY,
+        };
+        let foreign = Foreign::new(report, secrets, scope, self.outside.folder, engine);
         let settings = foreign.read::<B::Settings>(value)?;
         if let Some(Err(error)) = self.backend.map(|backend| backend.validate(&settings)) {
-            table.wrong(table.at, "", error.message());
+            let message = self.backend_secrets.strike_out(error.message());
+            table.wrong(table.at, "", &message);
             return None;
         }
         Some(settings)
@@ -162,13 +160,13 @@ fn number_as_weight(value: &toml::de::DeValue<'_>) -> Result<Weight, backend_api
     number(value).map_err(wrong).and_then(Weight::new)
 }
 
-/// The name, for errors, unless it holds what must not be shown.
-fn shown_name(value: &Value<'_>, secrets: &Secrets) -> Option<String> {
+/// The name as the file has it, for errors: not where it is made of something that must not be shown.
+fn written_name(value: &Value<'_>) -> Option<String> {
     let name = value
         .get_ref()
         .as_table()?
         .get("name")?
         .get_ref()
         .as_str()?;
-    (wrong_name(name).is_none() && secrets.strike_out(name) == name).then(|| name.to_owned())
+    (wrong_name(name).is_none() && !name.contains("${")).then(|| name.to_owned())
 }

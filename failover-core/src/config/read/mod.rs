@@ -5,6 +5,7 @@
 //! comes from outside the file, environment and secret files, comes through here too (`secrets`). Nothing is connected, and nothing is
 //! decided.
 
+mod depth;
 mod foreign;
 mod group;
 mod member;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use backend_api::{Backend, Capabilities, FromOptions};
 use toml::de::{DeTable, DeValue};
 
-use self::foreign::Foreign;
+use self::foreign::{EngineKeys, Foreign};
 use self::member::Members;
 use self::report::Report;
 use self::secrets::{Secrets, expand};
@@ -91,7 +92,7 @@ pub fn environment(variable: &str) -> Option<String> {
 /// # Errors
 ///
 /// Everything that was found, each with line and column. No error repeats what came from a variable or from a secret
-/// file.
+/// file: where a text of the backend holds it, plain or quoted, `***` stands instead.
 pub fn read<B: Backend + FromOptions>(
     source: Source<'_>,
     env: &dyn Fn(&str) -> Option<String>,
@@ -155,7 +156,14 @@ fn parse<'t>(text: &'t str, report: &Report<'_>) -> Option<DeTable<'t>> {
         let at = error.span().map(|span| span.start);
         report.say(at, Scope::Document, "", error.message());
     }
-    errors.is_empty().then(|| document.into_inner())
+    // Also a broken document is bounded, because it is dropped.
+    match depth::bounded(document.into_inner()) {
+        Ok(document) => errors.is_empty().then_some(document),
+        Err(at) => {
+            report.say(Some(at), Scope::Document, "", "nested too deeply");
+            None
+        }
+    }
 }
 
 const TABLES: &[&str] = &["group", "backend", "member"];
@@ -176,7 +184,8 @@ fn read_document<B: Backend + FromOptions>(
             report.say(Some(key.span().start), Scope::Document, "", &message);
         }
     }
-    let backend = read_backend::<B>(document.remove("backend"), report, outside);
+    let secrets = Secrets::default();
+    let backend = read_backend::<B>(document.remove("backend"), report, outside, &secrets);
     let checks = backend.as_ref().map(|backend| known.checks_of(backend));
     let capabilities = backend
         .as_ref()
@@ -191,7 +200,7 @@ fn read_document<B: Backend + FromOptions>(
     let mut members = Members::new(
         report,
         outside,
-        backend.as_ref(),
+        (backend.as_ref(), &secrets),
         checks.as_deref(),
         &rules.member,
     );
@@ -206,20 +215,27 @@ fn read_backend<B: FromOptions>(
     table: Option<Value<'_>>,
     report: &Report<'_>,
     outside: &Outside<'_>,
+    secrets: &Secrets,
 ) -> Option<B> {
-    let secrets = Secrets::default();
     let at = table.as_ref().map(|table| table.span().start);
     let options = match table {
         None => B::Options::default(),
         Some(mut table) => {
             let before = report.count();
-            expand(&mut table, outside.env, &secrets, &mut |at, message| {
+            expand(&mut table, outside.env, secrets, &mut |at, message| {
                 report.say(Some(at), Scope::Backend, "", message);
             });
             if report.count() != before {
                 return None;
             }
-            Foreign::new(report, &secrets, Scope::Backend, outside.folder, &[]).read(&table)?
+            Foreign::new(
+                report,
+                secrets,
+                Scope::Backend,
+                outside.folder,
+                EngineKeys::default(),
+            )
+            .read(&table)?
         }
     };
     match B::from_options(options) {

@@ -13,9 +13,6 @@ use toml::de::{DeTable, DeValue as Value};
 /// What stands in a text instead of a secret.
 const STRUCK_OUT: &str = "***";
 
-/// How deep tables may nest. No configuration comes near it; it keeps the reading of hostile ones off the stack's end.
-const DEEPEST: usize = 64;
-
 /// The values that must not appear in errors about one table.
 #[derive(Default)]
 pub(super) struct Secrets(RefCell<Vec<String>>);
@@ -53,21 +50,7 @@ pub(super) fn expand(
     secrets: &Secrets,
     wrong: &mut dyn FnMut(usize, &str),
 ) {
-    expand_below(value, env, secrets, wrong, 0);
-}
-
-fn expand_below(
-    value: &mut Spanned<Value<'_>>,
-    env: &dyn Fn(&str) -> Option<String>,
-    secrets: &Secrets,
-    wrong: &mut dyn FnMut(usize, &str),
-    depth: usize,
-) {
     let at = value.span().start;
-    if depth > DEEPEST {
-        wrong(at, "nested too deeply");
-        return;
-    }
     match value.get_mut() {
         Value::String(text) => {
             if !text.contains("${") {
@@ -80,12 +63,12 @@ fn expand_below(
         }
         Value::Array(items) => {
             for item in items.iter_mut() {
-                expand_below(item, env, secrets, wrong, depth + 1);
+                expand(item, env, secrets, wrong);
             }
         }
         Value::Table(table) => {
             for (_, item) in table.iter_mut() {
-                expand_below(item, env, secrets, wrong, depth + 1);
+                expand(item, env, secrets, wrong);
             }
         }
         _ => {}

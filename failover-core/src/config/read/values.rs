@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use toml::Spanned;
-use toml::de::{DeInteger, DeValue};
+use toml::de::{DeFloat, DeInteger, DeValue};
 
 use crate::config::limits::{LONGEST, TOO_LONG};
 use crate::config::suggest::hint;
@@ -48,7 +48,7 @@ pub(super) fn flag(value: &DeValue<'_>) -> Result<bool, String> {
 /// Any number, also a whole one.
 pub(super) fn number(value: &DeValue<'_>) -> Result<f64, String> {
     match value {
-        DeValue::Float(text) => text.as_str().parse().map_err(|_| NO_NUMBER.to_owned()),
+        DeValue::Float(text) => float(text).ok_or_else(|| NO_NUMBER.to_owned()),
         DeValue::Integer(whole) => integer(whole)
             // Beyond 2^53 a weight or a rate may be rounded: none is meant to the unit.
             .map(|whole| whole as f64)
@@ -57,7 +57,13 @@ pub(super) fn number(value: &DeValue<'_>) -> Result<f64, String> {
     }
 }
 
-const NO_NUMBER: &str = "this number is out of range";
+/// `inf` is a number of TOML, `1e999` is none.
+pub(super) fn float(text: &DeFloat<'_>) -> Option<f64> {
+    let number: f64 = text.as_str().parse().ok()?;
+    (number.is_finite() || text.as_str().contains(['i', 'n'])).then_some(number)
+}
+
+pub(super) const NO_NUMBER: &str = "this number is out of range";
 
 pub(super) fn count(value: &DeValue<'_>) -> Result<u32, String> {
     match value {
@@ -74,14 +80,14 @@ pub(super) fn integer(whole: &DeInteger<'_>) -> Option<i128> {
 }
 
 /// One of a few words.
-pub(super) fn word<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String> {
+pub(super) fn word<T: Clone>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String> {
     let known = words.iter().map(|(word, _)| *word);
     let DeValue::String(text) = value else {
         let all: Vec<String> = known.map(|word| format!("\"{word}\"")).collect();
         return Err(expected(&all.join(" or "), value));
     };
     let found = words.iter().find(|(word, _)| word == text);
-    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+    found.map(|(_, meaning)| meaning.clone()).ok_or_else(|| {
         let hint = hint(text, "values", known);
         format!("unknown value `{text}`{hint}")
     })

@@ -4,26 +4,23 @@
 //! reported and passed over, so that the rest is still read. An array is no struct. A table `{ file = ".." }` where a string
 //! is wanted is the content of that file.
 
-use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
-use toml::Spanned;
-use toml::de::{DeString, DeTable, DeValue};
+use serde::de::{self, Deserializer, IntoDeserializer, Visitor};
+use toml::de::{DeTable, DeValue};
 
-use super::Foreign;
+use super::access::{Choice, Entries, Key};
 use super::reject::{Reject, Why};
+use super::{EngineKeys, Foreign};
 use crate::config::read::secrets::{file_of, read_secret};
-use crate::config::read::values::{Value, expected, integer};
+use crate::config::read::values::{NO_NUMBER, Value, expected, float, integer};
 use crate::config::suggest::{hint, nearest};
-
-type Key<'a> = Spanned<DeString<'a>>;
 
 #[derive(Clone, Copy)]
 pub(super) struct De<'a, 'f> {
-    value: &'a Value<'a>,
+    pub(super) value: &'a Value<'a>,
     /// The key of this value in a table whose type did not name its keys.
-    unnamed: Option<&'a Key<'a>>,
-    /// Keys here that are not the type's business.
-    passed_over: &'static [&'static str],
-    foreign: &'f Foreign<'a>,
+    pub(super) unnamed: Option<&'a Key<'a>>,
+    pub(super) engine: EngineKeys,
+    pub(super) foreign: &'f Foreign<'a>,
 }
 
 impl<'a, 'f> De<'a, 'f> {
@@ -31,16 +28,16 @@ impl<'a, 'f> De<'a, 'f> {
         Self {
             value,
             unnamed: None,
-            passed_over: foreign.engine_keys,
+            engine: foreign.engine,
             foreign,
         }
     }
 
-    fn inner(value: &'a Value<'a>, foreign: &'f Foreign<'a>) -> Self {
+    pub(super) fn inner(value: &'a Value<'a>, foreign: &'f Foreign<'a>) -> Self {
         Self {
             value,
             unnamed: None,
-            passed_over: &[],
+            engine: EngineKeys::default(),
             foreign,
         }
     }
@@ -57,12 +54,17 @@ impl<'a, 'f> De<'a, 'f> {
         })
     }
 
-    fn unexpected<T>(&self, wanted: &str) -> Result<T, Reject> {
+    pub(super) fn unexpected<T>(&self, wanted: &str) -> Result<T, Reject> {
         self.placed(Err(Reject::text(expected(wanted, self.value.get_ref()))))
     }
 
     fn unknown(&self, key: &Key<'_>, hint: &str) {
-        let message = format!("unknown key `{}`{hint}", key.get_ref());
+        let name = key.get_ref().as_ref();
+        let message = if self.engine.group_only.contains(&name) {
+            format!("`{name}` belongs to the whole group, not to a member")
+        } else {
+            format!("unknown key `{name}`{hint}")
+        };
         let foreign = self.foreign;
         let at = Some(key.span().start);
         foreign
@@ -80,8 +82,8 @@ impl<'a, 'f> De<'a, 'f> {
         let mut meant = Vec::new();
         for key in table.keys() {
             let name = key.get_ref().as_ref();
-            if !fields.contains(&name) && !self.passed_over.contains(&name) {
-                let known = fields.iter().chain(self.passed_over).copied();
+            if !fields.contains(&name) && !self.engine.here.contains(&name) {
+                let known = fields.iter().chain(self.engine.here).copied();
                 meant.extend(nearest(name, known.clone()));
                 self.unknown(key, &hint(name, "keys", known));
             }
@@ -119,16 +121,16 @@ impl<'a> Deserializer<'a> for De<'a, '_> {
         let read = match self.value.get_ref() {
             DeValue::String(text) => visitor.visit_borrowed_str(text),
             DeValue::Integer(whole) => match integer(whole) {
-                None => Err(Reject::text("this number is out of range")),
+                None => Err(Reject::text(NO_NUMBER)),
                 Some(whole) => match (i64::try_from(whole), u64::try_from(whole)) {
                     (Ok(whole), _) => visitor.visit_i64(whole),
                     (_, Ok(whole)) => visitor.visit_u64(whole),
                     _ => visitor.visit_i128(whole),
                 },
             },
-            DeValue::Float(number) => match number.as_str().parse() {
-                Ok(number) => visitor.visit_f64(number),
-                Err(_) => Err(Reject::text("this number is out of range")),
+            DeValue::Float(number) => match float(number) {
+                Some(number) => visitor.visit_f64(number),
+                None => Err(Reject::text(NO_NUMBER)),
             },
             DeValue::Boolean(flag) => visitor.visit_bool(*flag),
             DeValue::Datetime(time) => visitor.visit_string(time.to_string()),
@@ -176,8 +178,8 @@ impl<'a> Deserializer<'a> for De<'a, '_> {
         };
         for key in table.keys() {
             let name = key.get_ref().as_ref();
-            if !self.passed_over.contains(&name) {
-                let known = self.passed_over.iter().copied();
+            if !self.engine.here.contains(&name) {
+                let known = self.engine.here.iter().copied();
                 self.unknown(key, &hint(name, "keys", known));
             }
         }
@@ -244,136 +246,5 @@ impl<'a> IntoDeserializer<'a, Reject> for De<'a, '_> {
 
     fn into_deserializer(self) -> Self {
         self
-    }
-}
-
-/// The entries of a table that are the type's business.
-struct Entries<'a, 'f> {
-    table: De<'a, 'f>,
-    entries: toml::map::Iter<'a, Key<'a>, Value<'a>>,
-    fields: Option<&'static [&'static str]>,
-    next: Option<(&'a Key<'a>, &'a Value<'a>)>,
-}
-
-impl<'a, 'f> Entries<'a, 'f> {
-    fn new(
-        table: De<'a, 'f>,
-        entries: &'a DeTable<'a>,
-        fields: Option<&'static [&'static str]>,
-    ) -> Self {
-        Self {
-            table,
-            entries: entries.iter(),
-            fields,
-            next: None,
-        }
-    }
-
-    fn concerns(&self, key: &str) -> bool {
-        !self.table.passed_over.contains(&key)
-            && self.fields.is_none_or(|fields| fields.contains(&key))
-    }
-}
-
-impl<'a> de::MapAccess<'a> for Entries<'a, '_> {
-    type Error = Reject;
-
-    fn next_key_seed<K: DeserializeSeed<'a>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Reject> {
-        loop {
-            let Some((key, value)) = self.entries.next() else {
-                return Ok(None);
-            };
-            let name = key.get_ref().as_ref();
-            if self.concerns(name) {
-                self.next = Some((key, value));
-                let name: de::value::BorrowedStrDeserializer<'a, Reject> =
-                    de::value::BorrowedStrDeserializer::new(name);
-                return seed.deserialize(name).map(Some).map_err(|mut reject| {
-                    reject.at.get_or_insert(key.span().start);
-                    reject
-                });
-            }
-        }
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'a>>(&mut self, seed: S) -> Result<S::Value, Reject> {
-        let Some((key, value)) = self.next.take() else {
-            // A type that asks for a value without its key, which no derived one does.
-            return Err(Reject::text("the type reads its table out of order"));
-        };
-        let foreign = self.table.foreign;
-        foreign.trail.borrow_mut().push(key.get_ref().as_ref());
-        let de = De {
-            unnamed: self.fields.is_none().then_some(key),
-            ..De::inner(value, foreign)
-        };
-        let read = seed.deserialize(de).map_err(|mut reject| {
-            reject.at.get_or_insert(value.span().start);
-            reject.path.get_or_insert_with(|| foreign.path());
-            reject
-        });
-        foreign.trail.borrow_mut().pop();
-        read
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        None
-    }
-}
-
-/// `{ variant = value }`
-struct Choice<'a, 'f> {
-    key: &'a Key<'a>,
-    value: De<'a, 'f>,
-}
-
-impl<'a, 'f> de::EnumAccess<'a> for Choice<'a, 'f> {
-    type Error = Reject;
-    type Variant = De<'a, 'f>;
-
-    fn variant_seed<S: DeserializeSeed<'a>>(
-        self,
-        seed: S,
-    ) -> Result<(S::Value, De<'a, 'f>), Reject> {
-        let name: de::value::StrDeserializer<'_, Reject> =
-            self.key.get_ref().as_ref().into_deserializer();
-        let read = seed.deserialize(name).map_err(|mut reject| {
-            reject.at.get_or_insert(self.key.span().start);
-            reject
-        })?;
-        Ok((read, self.value))
-    }
-}
-
-impl<'a> de::VariantAccess<'a> for De<'a, '_> {
-    type Error = Reject;
-
-    fn unit_variant(self) -> Result<(), Reject> {
-        match self.value.get_ref() {
-            DeValue::Table(table) if table.is_empty() => Ok(()),
-            _ => self.unexpected("no value beside this word"),
-        }
-    }
-
-    fn newtype_variant_seed<S: DeserializeSeed<'a>>(self, seed: S) -> Result<S::Value, Reject> {
-        seed.deserialize(self)
-    }
-
-    fn tuple_variant<V: Visitor<'a>>(self, _len: usize, visitor: V) -> Result<V::Value, Reject> {
-        match self.value.get_ref() {
-            DeValue::Array(_) => self.deserialize_any(visitor),
-            _ => self.unexpected("an array"),
-        }
-    }
-
-    fn struct_variant<V: Visitor<'a>>(
-        self,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Reject> {
-        self.deserialize_struct("", fields, visitor)
     }
 }

@@ -5,6 +5,7 @@
 //! where the type wants a string, and errors that never repeat a value. serde's flatten and untagged enums accept
 //! unknown keys and lose lines; toml's errors print the source, serde's the value. The engine's keys are not read here.
 
+mod access;
 mod deserializer;
 mod fields;
 mod reject;
@@ -22,6 +23,15 @@ use super::secrets::Secrets;
 use super::values::Value;
 use crate::config::place::Scope;
 
+/// Keys of the outermost table that are not the backend's.
+#[derive(Clone, Copy, Default)]
+pub(super) struct EngineKeys {
+    /// Passed over, but offered as suggestions.
+    pub(super) here: &'static [&'static str],
+    /// Out of place, unless the backend's type has keys of these names: they are set for the whole group.
+    pub(super) group_only: &'static [&'static str],
+}
+
 /// What reading needs beside the table itself.
 pub(super) struct Foreign<'a> {
     pub(super) report: &'a Report<'a>,
@@ -29,8 +39,7 @@ pub(super) struct Foreign<'a> {
     pub(super) scope: Scope<'a>,
     /// The folder of the configuration file: secret files are relative to it.
     pub(super) folder: Option<&'a Path>,
-    /// Keys of the outermost table that are the engine's: passed over, but offered as suggestions.
-    pub(super) engine_keys: &'static [&'static str],
+    pub(super) engine: EngineKeys,
     /// The keys on the way to where reading is.
     trail: RefCell<Vec<&'a str>>,
 }
@@ -41,14 +50,14 @@ impl<'a> Foreign<'a> {
         secrets: &'a Secrets,
         scope: Scope<'a>,
         folder: Option<&'a Path>,
-        engine_keys: &'static [&'static str],
+        engine: EngineKeys,
     ) -> Self {
         Self {
             report,
             secrets,
             scope,
             folder,
-            engine_keys,
+            engine,
             trail: RefCell::default(),
         }
     }
