@@ -1,12 +1,13 @@
 //! Putting a group together and opening it.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use backend_api::engine::SlotOwner;
-use backend_api::{Backend, Error, ErrorKind, HealthCheck};
+use backend_api::{Backend, Error, ErrorKind, FromOptions, HealthCheck, Pool};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use crate::config::{GroupConfig, MemberConfig, Rules};
+use crate::config::{self, GroupConfig, Known, Source};
 use crate::driver::{Core, Directory, Driver, Parts};
 use crate::event::Event;
 use crate::group::Failover;
@@ -18,11 +19,11 @@ const EVENT_MEMORY: usize = 1024;
 
 type Callback = Box<dyn Fn(&Event) + Send + Sync>;
 
-/// Collects what a group is made of. [`Builder::open`] checks all of it before anything is connected.
+/// Collects what a group is made of beside its configuration, and opens it. Everything is checked before anything is
+/// connected.
 pub struct Builder<B: Backend> {
-    rules: Rules,
-    members: Vec<MemberConfig<B::Settings>>,
     checks: Vec<Arc<dyn HealthCheck<B>>>,
+    known: Known,
     callbacks: Vec<Callback>,
     seed: Option<u64>,
 }
@@ -30,40 +31,25 @@ pub struct Builder<B: Backend> {
 impl<B: Backend> Builder<B> {
     pub(crate) fn new() -> Self {
         Self {
-            rules: Rules::default(),
-            members: Vec::new(),
             checks: Vec::new(),
+            known: Known::new(),
             callbacks: Vec::new(),
             seed: None,
         }
     }
 
-    /// The rules of the group, with their defaults where nothing is said.
-    #[must_use]
-    pub fn rules(mut self, rules: Rules) -> Self {
-        self.rules = rules;
-        self
-    }
-
-    /// Rules and members at once, as a configuration has them.
-    #[must_use]
-    pub fn config(mut self, config: GroupConfig<B::Settings>) -> Self {
-        self.rules = config.rules;
-        self.members = config.members;
-        self
-    }
-
-    /// One more member, with what it overrides.
-    #[must_use]
-    pub fn member(mut self, member: MemberConfig<B::Settings>) -> Self {
-        self.members.push(member);
-        self
-    }
-
     /// A health check of your own, to be named in `check = [".."]` beside the backend's.
     #[must_use]
     pub fn check(mut self, check: impl HealthCheck<B>) -> Self {
+        self.known = self.known.check(check.name());
         self.checks.push(Arc::new(check));
+        self
+    }
+
+    /// A pool of your own, to be named in `pool = ".."`.
+    #[must_use]
+    pub fn pool(mut self, pool: impl Pool) -> Self {
+        self.known = self.known.pool(Arc::new(pool));
         self
     }
 
@@ -88,8 +74,12 @@ impl<B: Backend> Builder<B> {
     /// # Errors
     /// [`ErrorKind::Config`] if something does not fit together; nothing was connected then. [`ErrorKind::Startup`] with
     /// every member's reason if the policy cannot be met; everything is closed then.
-    pub async fn open(self, backend: B) -> Result<Failover<B>, Error> {
-        let (failover, started) = self.start(Arc::new(backend))?;
+    pub async fn open(
+        self,
+        backend: B,
+        config: GroupConfig<B::Settings>,
+    ) -> Result<Failover<B>, Error> {
+        let (failover, started) = self.start(Arc::new(backend), config)?;
         match started.await {
             Ok(Ok(())) => Ok(failover),
             Ok(Err(error)) => {
@@ -103,17 +93,44 @@ impl<B: Backend> Builder<B> {
         }
     }
 
+    /// [`open`](Self::open) with the configuration in a TOML text; the backend is made from its `[backend]` table.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open); errors in the text name line and column.
+    pub async fn open_toml(self, text: &str) -> Result<Failover<B>, Error>
+    where
+        B: FromOptions,
+    {
+        let source = Source::new("configuration", text);
+        let loaded = config::read::<B>(source, &config::environment, &self.known)?;
+        self.open(loaded.backend, loaded.group).await
+    }
+
+    /// [`open`](Self::open) with the configuration in a TOML file. Relative secret files are looked for beside it.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open); errors in the file name file, line and column.
+    pub async fn open_file(self, path: impl AsRef<Path>) -> Result<Failover<B>, Error>
+    where
+        B: FromOptions,
+    {
+        let loaded = config::read_file::<B>(path, &self.known)?;
+        self.open(loaded.backend, loaded.group).await
+    }
+
     fn start(
         self,
         backend: Arc<B>,
+        mut config: GroupConfig<B::Settings>,
     ) -> Result<(Failover<B>, oneshot::Receiver<Result<(), Error>>), Error> {
+        config.check(&*backend, &self.known)?;
         let mut checks = backend.checks();
         checks.extend(self.checks);
-        let mut config = GroupConfig {
-            rules: self.rules,
-            members: self.members,
-        };
-        config.complete(&*backend, &checks)?;
+        let defaults = backend.default_checks();
+        config.rules.member.health.name_checks(&defaults);
+        for member in &mut config.members {
+            member.rules.health.name_checks(&defaults);
+        }
         let group: Arc<str> = config.rules.name.as_str().into();
         let rules = Arc::new(config.rules);
 
@@ -148,6 +165,7 @@ impl<B: Backend> Builder<B> {
             backend.client(slot.clone()),
             slot,
             core.clone(),
+            rules.clone(),
             calls,
             events.downgrade(),
         );
@@ -157,6 +175,7 @@ impl<B: Backend> Builder<B> {
             group,
             core,
             checks,
+            known: self.known,
             slot: owner,
             calls: called,
             events,
@@ -170,8 +189,7 @@ impl<B: Backend> Builder<B> {
 impl<B: Backend> std::fmt::Debug for Builder<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Builder")
-            .field("rules", &self.rules)
-            .field("members", &self.members.len())
+            .field("known", &self.known)
             .finish_non_exhaustive()
     }
 }

@@ -183,7 +183,10 @@ impl fmt::Display for EventKind {
                 write!(f, "{member} is unhealthy{}", because(cause))
             }
             Self::BreakerChanged { member, open: true } => {
-                write!(f, "too many operations failed on {member}: its breaker is open")
+                write!(
+                    f,
+                    "too many operations failed on {member}: its breaker is open"
+                )
             }
             Self::BreakerChanged { member, .. } => write!(f, "the breaker of {member} is closed"),
             Self::LameDuck {

@@ -3,14 +3,15 @@
 //! It talks to the driver only for control operations. What operations of the application need, the client, goes to the
 //! slot directly.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use backend_api::{Backend, Error, ErrorKind, MemberName, Slot, Weight};
+use backend_api::{Backend, Error, ErrorKind, FromOptions, MemberName, Slot, Weight};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::builder::Builder;
-use crate::config::MemberConfig;
+use crate::config::{NewMember, Rules};
 use crate::driver::{Call, Control, Core, Moved, lock};
 use crate::event::{Event, Events};
 use crate::machine::End;
@@ -30,6 +31,7 @@ struct Inner<B: Backend> {
     client: B::Client,
     slot: Slot<B::Connection>,
     core: Arc<Mutex<Core<B>>>,
+    rules: Arc<Rules>,
     calls: mpsc::UnboundedSender<Call<B>>,
     events: broadcast::WeakSender<Event>,
 }
@@ -43,7 +45,29 @@ impl<B: Backend> Clone for Failover<B> {
 }
 
 impl<B: Backend> Failover<B> {
-    /// A group that is put together in code.
+    /// Opens a group from a TOML file: see [`Builder::open_file`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn open_file(path: impl AsRef<Path>) -> Result<Self, Error>
+    where
+        B: FromOptions,
+    {
+        Self::builder().open_file(path).await
+    }
+
+    /// Opens a group from a TOML text: see [`Builder::open_toml`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn open_toml(text: &str) -> Result<Self, Error>
+    where
+        B: FromOptions,
+    {
+        Self::builder().open_toml(text).await
+    }
+
+    /// For a group with checks, pools or callbacks of your own, or one that is configured in code.
     pub fn builder() -> Builder<B> {
         Builder::new()
     }
@@ -53,6 +77,7 @@ impl<B: Backend> Failover<B> {
         client: B::Client,
         slot: Slot<B::Connection>,
         core: Arc<Mutex<Core<B>>>,
+        rules: Arc<Rules>,
         calls: mpsc::UnboundedSender<Call<B>>,
         events: broadcast::WeakSender<Event>,
     ) -> Self {
@@ -62,6 +87,7 @@ impl<B: Backend> Failover<B> {
                 client,
                 slot,
                 core,
+                rules,
                 calls,
                 events,
             }),
@@ -164,7 +190,8 @@ impl<B: Backend> Failover<B> {
     ///
     /// # Errors
     /// [`ErrorKind::Config`] or [`ErrorKind::DuplicateMember`]; the group is unchanged then.
-    pub async fn add(&self, member: MemberConfig<B::Settings>) -> Result<(), Error> {
+    pub async fn add(&self, member: NewMember<B::Settings>) -> Result<(), Error> {
+        let member = member.under(&self.inner.rules.member)?;
         self.done(Control::Add(Box::new(member))).await
     }
 

@@ -158,6 +158,11 @@ impl Default for HealthRules {
 }
 
 impl HealthRules {
+    /// Puts the backend's default checks in place where none are named.
+    pub(crate) fn name_checks(&mut self, defaults: &[String]) {
+        self.checks.get_or_insert_with(|| defaults.to_vec());
+    }
+
     /// The longest that one whole check can take.
     pub fn bound(&self) -> Duration {
         self.timeout.max(self.probe_delay) * self.probes
@@ -304,7 +309,7 @@ impl Default for Timeouts {
 }
 
 /// One member with what it overrides.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct MemberConfig<S> {
     /// Name, weight and the backend's settings.
     pub member: Member<S>,
@@ -315,10 +320,30 @@ pub struct MemberConfig<S> {
 }
 
 /// A whole group: checked by [`GroupConfig::check`], which every way of opening a group calls.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct GroupConfig<S> {
     /// What governs the group.
     pub rules: Rules,
     /// Its members, in the declared order.
     pub members: Vec<MemberConfig<S>>,
+}
+
+// By hand: a backend's settings need not be `Debug`, and are never printed.
+impl<S> std::fmt::Debug for MemberConfig<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemberConfig")
+            .field("member", &self.member)
+            .field("enabled", &self.enabled)
+            .field("rules", &self.rules)
+            .finish()
+    }
+}
+
+impl<S> std::fmt::Debug for GroupConfig<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GroupConfig")
+            .field("rules", &self.rules)
+            .field("members", &self.members)
+            .finish()
+    }
 }

@@ -170,7 +170,10 @@ impl<B: Backend> Driver<B> {
             return;
         };
         let (member, plan) = (entry.member.clone(), entry.plan.clone());
-        let (backend, sick) = (self.backend.clone(), Verdict::Unhealthy { read_only: false });
+        let (backend, sick) = (
+            self.backend.clone(),
+            Verdict::Unhealthy { read_only: false },
+        );
         let reply = Reply::new(
             self.answers.clone(),
             Input::Checked(id, op, sick),
@@ -197,9 +200,9 @@ impl<B: Backend> Driver<B> {
         };
         let (connection, signals) = (connection.clone(), signals.clone());
         let name = core.directory.name(id);
-        let (tally, leases) =
-            self.slot
-                .activate(&name, generation, &connection, move || signals.suspect());
+        let (tally, leases) = self
+            .slot
+            .activate(&name, generation, &connection, move || signals.suspect());
         self.keep_leases(leases);
         self.sampler.count(id, generation, tally);
         self.last_active = Some((generation, connection));

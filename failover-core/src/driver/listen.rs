@@ -204,10 +204,12 @@ impl<B: Backend> Driver<B> {
             Control::RehomeStandby => Request::Rehome,
             Control::Close => Request::Close,
             Control::Add(config) => {
-                let config = *config;
-                let plan = self.plan(&config.rules);
+                let mut config = *config;
+                let plan = self.plan(&mut config)?;
                 let weight = config.member.weight;
-                let id = core.directory.insert(config.member, plan, config.rules.timeouts.operation)?;
+                let id =
+                    core.directory
+                        .insert(config.member, plan, config.rules.timeouts.operation)?;
                 Request::Add(NewMember {
                     id,
                     weight,

@@ -23,11 +23,11 @@ use tokio::time::Instant;
 
 pub(crate) use directory::Directory;
 use message::Answered;
-pub(crate) use message::{Call, Control};
 pub use message::Moved;
+pub(crate) use message::{Call, Control};
 use sample::Sampler;
 
-use crate::config::Rules;
+use crate::config::{GroupConfig, Known, MemberConfig, Rules};
 use crate::event::{Event, EventKind};
 use crate::health::CheckPlan;
 use crate::machine::{Input, Machine, MemberId, Op, Request, RequestId, Time};
@@ -40,7 +40,8 @@ pub(crate) struct Core<B: Backend> {
 
 /// A shared core. A panic inside the machine would be a bug there; what it left behind can still be looked at.
 pub(crate) fn lock<B: Backend>(core: &Mutex<Core<B>>) -> MutexGuard<'_, Core<B>> {
-    core.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    core.lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// What a driver is made of.
@@ -50,6 +51,7 @@ pub(crate) struct Parts<B: Backend> {
     pub(crate) group: Arc<str>,
     pub(crate) core: Arc<Mutex<Core<B>>>,
     pub(crate) checks: Vec<Arc<dyn backend_api::HealthCheck<B>>>,
+    pub(crate) known: Known,
     pub(crate) slot: SlotOwner<B::Connection>,
     pub(crate) calls: mpsc::UnboundedReceiver<Call<B>>,
     pub(crate) events: broadcast::Sender<Event>,
@@ -88,6 +90,7 @@ pub(crate) struct Driver<B: Backend> {
     group: Arc<str>,
     core: Arc<Mutex<Core<B>>>,
     checks: Vec<Arc<dyn backend_api::HealthCheck<B>>>,
+    known: Known,
     slot: SlotOwner<B::Connection>,
     calls: mpsc::UnboundedReceiver<Call<B>>,
     events: broadcast::Sender<Event>,
@@ -125,6 +128,7 @@ impl<B: Backend> Driver<B> {
             group: parts.group,
             core: parts.core,
             checks: parts.checks,
+            known: parts.known,
             slot: parts.slot,
             calls: parts.calls,
             events: parts.events,
@@ -215,8 +219,19 @@ impl<B: Backend> Driver<B> {
         Input::Request(id, request)
     }
 
-    fn plan(&self, rules: &crate::config::MemberRules) -> CheckPlan<B> {
-        CheckPlan::new(&rules.health, &self.checks)
+    /// The checks of a member that is added, once it has passed what a configuration has to pass.
+    fn plan(&self, config: &mut MemberConfig<B::Settings>) -> Result<CheckPlan<B>, Error> {
+        let alone = GroupConfig {
+            rules: (*self.rules).clone(),
+            members: vec![MemberConfig {
+                enabled: true,
+                ..config.clone()
+            }],
+        };
+        alone.check(&*self.backend, &self.known)?;
+        let health = &mut config.rules.health;
+        health.name_checks(&self.backend.default_checks());
+        Ok(CheckPlan::new(health, &self.checks))
     }
 }
 

@@ -101,6 +101,10 @@ impl<B: Backend> CheckPlan<B> {
                 }
             }
         }
-        if uncertain { Health::Inconclusive } else { last }
+        if uncertain {
+            Health::Inconclusive
+        } else {
+            last
+        }
     }
 }

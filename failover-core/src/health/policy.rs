@@ -75,7 +75,10 @@ mod tests {
     #[test]
     fn majority_stops_early_both_ways() {
         // P132
-        assert_eq!(decide(ProbePolicy::Majority, &[true, true, false]), (2, true));
+        assert_eq!(
+            decide(ProbePolicy::Majority, &[true, true, false]),
+            (2, true)
+        );
         assert_eq!(
             decide(ProbePolicy::Majority, &[false, false, true]),
             (2, false)

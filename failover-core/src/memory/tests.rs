@@ -60,6 +60,7 @@ impl Bench {
             member: &member,
             generation,
             timeout: 2 * SECOND,
+            operation: SECOND,
             signals: self.source.signals(member.name.clone(), generation),
         };
         self.memory.connect(dial).await
