@@ -21,8 +21,9 @@ impl Secrets {
     fn keep(&self, value: &str) {
         let mut kept = self.0.borrow_mut();
         // Others print it quoted, or without the blanks around it.
-        let quoted = value.escape_debug().to_string();
-        for form in [value, value.trim(), quoted.as_str()] {
+        let quoted = format!("{value:?}");
+        let quoted = &quoted[1..quoted.len() - 1];
+        for form in [value, value.trim(), quoted] {
             if !form.is_empty() && !kept.iter().any(|known| known == form) {
                 kept.push(form.to_owned());
             }

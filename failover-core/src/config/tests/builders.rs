@@ -14,6 +14,8 @@ fn settings(url: &str) -> Settings {
         routes: Vec::new(),
         user: None,
         load: None,
+        loose: None,
+        tag: None,
     }
 }
 

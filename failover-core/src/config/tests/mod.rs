@@ -10,8 +10,11 @@ mod refuses_settings;
 mod secrets;
 mod text;
 
+use std::fmt;
+
 use backend_api::{Backend, Capabilities, Dial, Error, ErrorKind, FromOptions, Slot, async_trait};
-use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::{ConfigError, Known, Loaded, Source, read};
 
@@ -25,6 +28,50 @@ struct Settings {
     routes: Vec<Nested>,
     user: Option<String>,
     load: Option<f64>,
+    loose: Option<Loose>,
+    tag: Option<Tag>,
+}
+
+/// Takes any key and throws away what it does not need.
+#[derive(Clone, Debug, PartialEq)]
+struct Loose;
+
+impl<'de> Deserialize<'de> for Loose {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Loose;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("anything")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Loose, A::Error> {
+                while let Some(key) = map.next_key::<String>()? {
+                    if key == "used" {
+                        map.next_value::<bool>()?;
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(Loose)
+            }
+        }
+        deserializer.deserialize_map(Any)
+    }
+}
+
+/// Refuses every text, and repeats it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+struct Tag(String);
+
+impl TryFrom<String> for Tag {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Err(format!("`{text}` is no tag"))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -15,7 +15,7 @@ fn wrong_settings() {
         ),
         (
             "zzz = 1",
-            "5:1: member `east`: unknown key `zzz`; known keys: breaker, enabled, health, load, mode, name, nested, port, reconnect, routes, timeouts, url, user, weight",
+            "5:1: member `east`: unknown key `zzz`; known keys: breaker, enabled, health, load, loose, mode, name, nested, port, reconnect, routes, tag, timeouts, url, user, weight",
         ),
         (
             "port = \"hunter2\"",
@@ -23,7 +23,7 @@ fn wrong_settings() {
         ),
         (
             "port = 70000",
-            "5:8: member `east`: port: expected u16, found a whole number that is none",
+            "5:8: member `east`: port: expected u16, found a whole number that does not fit",
         ),
         (
             "port = 999999999999999999999999999999999999999999",
@@ -80,6 +80,15 @@ fn wrong_settings() {
         (
             "mode = { tls = { ca = \"x\", key = \"y\" } }",
             "5:28: member `east`: mode: unknown key `key`; known keys: ca",
+        ),
+        ("tag = \"x\"", "5:7: member `east`: tag: `x` is no tag"),
+        (
+            "loose = { used = true, not = { a = 1 } }",
+            "5:24: member `east`: loose: unknown key `not`",
+        ),
+        (
+            "loose = { used = 1 }",
+            "5:18: member `east`: loose.used: expected a boolean, found a whole number",
         ),
         (
             "mode = 5",

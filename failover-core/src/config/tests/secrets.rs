@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use super::{NO_ENVIRONMENT, Test};
 use crate::config::{ConfigError, Known, Loaded, Source, read, read_file};
 
-const SECRET: &str = "s3cr\"et";
+/// With what `Debug` escapes, and what only other escapes do.
+const SECRET: &str = "s3cr\"e't";
 
 fn env(name: &str) -> Option<String> {
     match name {
@@ -92,6 +93,10 @@ fn no_error_repeats_a_secret() {
             "f.toml:4:8: member `east`: mode: unknown value `***`; known values: plain, tls",
         ),
         (
+            member("url = 'test://x'\ntag = '-${PASSWORD}-'"),
+            "f.toml:4:7: member `east`: tag: `-***-` is no tag",
+        ),
+        (
             member("url = 'test://x'\nport = '${PASSWORD}'"),
             "f.toml:4:8: member `east`: port: expected u16, found a string",
         ),
@@ -105,7 +110,7 @@ fn no_error_repeats_a_secret() {
         ),
         (
             "[[member]]\nname = '${PASSWORD}'\nx = 1\nurl = 'test://x'".to_owned(),
-            "f.toml:3:1: member number 1: unknown key `x`; known keys: breaker, enabled, health, load, mode, name, nested, port, reconnect, routes, timeouts, url, user, weight",
+            "f.toml:3:1: member number 1: unknown key `x`; known keys: breaker, enabled, health, load, loose, mode, name, nested, port, reconnect, routes, tag, timeouts, url, user, weight",
         ),
         (
             "[[member]]\nname = '${PASSWORD}'\nurl = 'test://x'\n".repeat(2),

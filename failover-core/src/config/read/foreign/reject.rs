@@ -92,7 +92,9 @@ impl de::Error for Reject {
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
         let kind = kind_of(found);
-        Self::text(format!("expected {expected}, found {kind} that is none"))
+        Self::text(format!(
+            "expected {expected}, found {kind} that does not fit"
+        ))
     }
 
     fn unknown_variant(found: &str, known: &'static [&'static str]) -> Self {
