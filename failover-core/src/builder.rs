@@ -162,6 +162,7 @@ impl<B: Backend> Builder<B> {
         }
         let failover = Failover::new(
             group.clone(),
+            backend.clone(),
             backend.client(slot.clone()),
             slot,
             core.clone(),

@@ -28,6 +28,7 @@ pub struct Failover<B: Backend> {
 
 struct Inner<B: Backend> {
     group: Arc<str>,
+    backend: Arc<B>,
     client: B::Client,
     slot: Slot<B::Connection>,
     core: Arc<Mutex<Core<B>>>,
@@ -74,6 +75,7 @@ impl<B: Backend> Failover<B> {
 
     pub(crate) fn new(
         group: Arc<str>,
+        backend: Arc<B>,
         client: B::Client,
         slot: Slot<B::Connection>,
         core: Arc<Mutex<Core<B>>>,
@@ -84,6 +86,7 @@ impl<B: Backend> Failover<B> {
         Self {
             inner: Arc::new(Inner {
                 group,
+                backend,
                 client,
                 slot,
                 core,
@@ -102,6 +105,11 @@ impl<B: Backend> Failover<B> {
     /// A client: it always works on whichever member is active.
     pub fn client(&self) -> B::Client {
         self.inner.client.clone()
+    }
+
+    /// The backend that serves this group.
+    pub fn backend(&self) -> &B {
+        &self.inner.backend
     }
 
     /// The active slot, for whoever brings a client of its own.

@@ -79,9 +79,6 @@ impl Limited for Breaker {
                 "must be a share from 0.0 to 1.0 (10 % is 0.1)",
             ));
         }
-        if self.min_failures == 0 {
-            found.push(violation("min_failures", "must be at least 1"));
-        }
         found
     }
 }

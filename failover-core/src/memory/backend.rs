@@ -1,7 +1,6 @@
 //! The backend over a world: how the engine's words become acts on servers.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use backend_api::{
     Backend, Capabilities, Dial, Error, ErrorKind, FromOptions, HealthCheck, Leases, MemberName,
@@ -13,9 +12,6 @@ use super::faults::Method;
 use super::server::pause;
 use super::state::State;
 use super::{Client, Connection, Status, World};
-
-/// The longest that an operation of a [`Client`] waits for its answer, unless told otherwise.
-const OPERATION: Duration = Duration::from_millis(500);
 
 /// What a `[[member]]` table says beyond name and weight.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -55,7 +51,6 @@ pub struct Promotion {
 #[derive(Clone, Debug)]
 pub struct Memory {
     world: World,
-    operation: Duration,
     capabilities: Capabilities,
     promotions: Arc<Mutex<Vec<Promotion>>>,
 }
@@ -65,19 +60,11 @@ impl Memory {
     pub fn new(world: &World) -> Self {
         Self {
             world: world.clone(),
-            operation: OPERATION,
             capabilities: Capabilities::new()
                 .announcing_lame_duck()
                 .serving_again_after_drain(),
             promotions: Arc::default(),
         }
-    }
-
-    /// How long an operation of a client waits for its answer. Default: 500 ms.
-    #[must_use]
-    pub fn with_operation_timeout(mut self, timeout: Duration) -> Self {
-        self.operation = timeout;
-        self
     }
 
     /// What the engine is told that this backend can do. By default it announces lame ducks and serves again after a
@@ -115,7 +102,7 @@ impl Backend for Memory {
     type Client = Client;
 
     fn client(&self, slot: Slot<Connection>) -> Client {
-        Client::new(slot, self.operation)
+        Client::new(slot)
     }
 
     async fn connect(&self, dial: Dial<'_, Settings>) -> Result<Connection, Error> {

@@ -4,8 +4,6 @@
 //! part worth copying: an operation runs again on the next active only where that cannot double it. No knowledge of
 //! faults belongs here: a client meets them as any other would.
 
-use std::time::Duration;
-
 use backend_api::{Error, ErrorKind, Fate, Lease, Outcome, Slot};
 use tokio::time::Instant;
 
@@ -14,8 +12,8 @@ use super::command::{Command, Del, Get, Incr, PingServer, Set};
 
 /// Operations on the active server of a group. Cheap to clone; it lives across switches.
 ///
-/// Every operation waits for an active for [`Slot::wait`] and then for its answer for the operation timeout of the
-/// backend ([`Memory::with_operation_timeout`](super::Memory::with_operation_timeout)).
+/// Every operation waits for an active for [`Slot::wait`], and then for its answer for the member's
+/// `timeouts.operation`.
 ///
 /// When the connection fails under it, an operation that only reads, or that certainly was not applied, waits for the
 /// next active and runs again. It starts no further attempt once [`Slot::wait`] has passed since the first failure.
@@ -31,12 +29,11 @@ use super::command::{Command, Del, Get, Incr, PingServer, Set};
 #[derive(Clone, Debug)]
 pub struct Client {
     slot: Slot<Connection>,
-    timeout: Duration,
 }
 
 impl Client {
-    pub(super) fn new(slot: Slot<Connection>, timeout: Duration) -> Self {
-        Self { slot, timeout }
+    pub(super) fn new(slot: Slot<Connection>) -> Self {
+        Self { slot }
     }
 
     /// The value of a key.
@@ -107,11 +104,12 @@ impl Client {
         lease: &Lease<Connection>,
         command: C,
     ) -> Result<C::Answer, Error> {
+        let timeout = lease.connection().operation();
         let call = lease.connection().call(command);
-        match tokio::time::timeout(self.timeout, call).await {
+        match tokio::time::timeout(timeout, call).await {
             Ok(answer) => answer,
             Err(_elapsed) => {
-                let reason = format!("no answer within {:?}", self.timeout);
+                let reason = format!("no answer within {timeout:?}");
                 let error = Error::new(ErrorKind::Timeout, reason);
                 let fate = Fate::MayHaveBeenApplied;
                 Err(lease.connection().described::<C>(error, fate))

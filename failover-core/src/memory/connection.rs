@@ -25,6 +25,7 @@ use super::state::{Delivery, State};
 pub struct Connection {
     server: Server,
     line: Arc<Line>,
+    operation: Duration,
 }
 
 /// How a request failed without an answer.
@@ -44,8 +45,17 @@ impl From<Broken> for Error {
 }
 
 impl Connection {
-    pub(super) fn new(server: Server, line: Arc<Line>) -> Self {
-        Self { server, line }
+    pub(super) fn new(server: Server, line: Arc<Line>, operation: Duration) -> Self {
+        Self {
+            server,
+            line,
+            operation,
+        }
+    }
+
+    /// How long an operation of a client waits for its answer.
+    pub(super) fn operation(&self) -> Duration {
+        self.operation
     }
 
     /// The server at its other end.

@@ -192,7 +192,7 @@ impl Server {
         loop {
             // Every change up to here is either seen already or still wakes the wait below: none is missed.
             if let Some(line) = self.touch(|state| self.greet(state, deaths, dial)) {
-                return line.map(|line| Connection::new(self.clone(), line));
+                return line.map(|line| Connection::new(self.clone(), line, dial.operation));
             }
             if states.changed().await.is_err() {
                 return Err(self.died());

@@ -28,6 +28,7 @@ struct Bench {
     owner: SlotOwner<Connection>,
     client: Client,
     dialled: u64,
+    operation: Duration,
 }
 
 impl Bench {
@@ -44,6 +45,7 @@ impl Bench {
             heard,
             owner,
             dialled: 0,
+            operation: SECOND / 2,
         }
     }
 
@@ -60,7 +62,7 @@ impl Bench {
             member: &member,
             generation,
             timeout: 2 * SECOND,
-            operation: SECOND,
+            operation: self.operation,
             signals: self.source.signals(member.name.clone(), generation),
         };
         self.memory.connect(dial).await

@@ -194,10 +194,6 @@ const GROUP: &[(&str, &str)] = &[
         "f.toml:2:16: group.breaker.failure_rate: must be a share from 0.0 to 1.0 (10 % is 0.1)",
     ),
     (
-        "[group.breaker]\nmin_failures = 0",
-        "f.toml:2:16: group.breaker.min_failures: must be at least 1",
-    ),
-    (
         "[group.reconnect]\ninitial = \"0s\"",
         "f.toml:2:11: group.reconnect.initial: must be longer than zero",
     ),

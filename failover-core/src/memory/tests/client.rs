@@ -60,9 +60,9 @@ async fn a_write_that_timed_out_may_have_been_applied_and_does_not_run_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_operation_timeout_is_the_one_that_was_set() {
+async fn the_operation_timeout_is_the_one_of_the_dial() {
     let mut bench = Bench::new();
-    bench.memory = bench.memory.with_operation_timeout(7 * MILLI);
+    bench.operation = 7 * MILLI;
     let (owner, slot) = SlotOwner::new(Duration::ZERO, Error::new(ErrorKind::NoActive, "nobody"));
     (bench.owner, bench.client) = (owner, bench.memory.client(slot));
     let (_east, _) = bench.active("east").await;
