@@ -102,7 +102,7 @@ pub(crate) struct Driver<B: Backend> {
     voices: HashMap<Generation, Voice<B>>,
     /// The connection that carried traffic last, for the next promotion; it may be retired.
     last_active: Option<(Generation, B::Connection)>,
-    sampler: Sampler,
+    sampler: Sampler<B::Connection>,
     tasks: JoinSet<()>,
     running: HashMap<Op, AbortHandle>,
     /// Never cancelled: what it retires must be gone.

@@ -17,23 +17,23 @@ pub(super) const TICKS_PER_OPERATION: u32 = 4;
 const SHORTEST_TICK: Duration = Duration::from_millis(5);
 const LONGEST_TICK: Duration = Duration::from_millis(250);
 
-struct Counted {
+struct Counted<C> {
     member: MemberId,
-    tally: Tally,
+    tally: Tally<C>,
     success: u64,
     failure: u64,
 }
 
-pub(super) struct Sampler {
+pub(super) struct Sampler<C> {
     period: Duration,
     /// A wake-up later than this is a stall.
     tolerance: Duration,
     next: Instant,
     /// By connection; one that was drained and serves again counts anew.
-    counted: HashMap<Generation, Counted>,
+    counted: HashMap<Generation, Counted<C>>,
 }
 
-impl Sampler {
+impl<C> Sampler<C> {
     pub(super) fn new(rules: &Rules) -> Self {
         let member = &rules.member;
         let period = (member.timeouts.operation / TICKS_PER_OPERATION)
@@ -59,7 +59,7 @@ impl Sampler {
         now.saturating_duration_since(due) > self.tolerance
     }
 
-    pub(super) fn count(&mut self, member: MemberId, generation: Generation, tally: Tally) {
+    pub(super) fn count(&mut self, member: MemberId, generation: Generation, tally: Tally<C>) {
         self.counted.insert(
             generation,
             Counted {
@@ -91,8 +91,13 @@ impl Sampler {
         let mut samples = Vec::new();
         for (generation, counted) in &mut self.counted {
             let (success, failure) = counted.tally.totals();
-            let new = (success - counted.success, failure - counted.failure);
-            (counted.success, counted.failure) = (success, failure);
+            // A stripe that is just being dropped is in neither sum for a moment; it is in the next.
+            let new = (
+                success.saturating_sub(counted.success),
+                failure.saturating_sub(counted.failure),
+            );
+            counted.success += new.0;
+            counted.failure += new.1;
             if new != (0, 0) {
                 samples.push(Input::Outcomes {
                     member: counted.member,
