@@ -10,12 +10,15 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use crate::config::{self, GroupConfig, Known, Source};
 use crate::driver::{Core, Directory, Driver, Parts};
 use crate::event::Event;
-use crate::group::Failover;
+use crate::group::{Failover, Inner};
 use crate::health::CheckPlan;
 use crate::machine::{Machine, NewMember};
 
 /// How many events a slow reader may be behind before it misses some.
 const EVENT_MEMORY: usize = 1024;
+
+/// Answers when startup is complete, or has failed.
+type Starting = oneshot::Receiver<Result<(), Error>>;
 
 type Callback = Box<dyn Fn(&Event) + Send + Sync>;
 
@@ -122,7 +125,7 @@ impl<B: Backend> Builder<B> {
         self,
         backend: Arc<B>,
         mut config: GroupConfig<B::Settings>,
-    ) -> Result<(Failover<B>, oneshot::Receiver<Result<(), Error>>), Error> {
+    ) -> Result<(Failover<B>, Starting), Error> {
         config.check(&*backend, &self.known)?;
         let mut checks = backend.checks();
         checks.extend(self.checks);
@@ -160,16 +163,16 @@ impl<B: Backend> Builder<B> {
         for callback in self.callbacks {
             call_back(&events, callback);
         }
-        let failover = Failover::new(
-            group.clone(),
-            backend.clone(),
-            backend.client(slot.clone()),
+        let failover = Failover::new(Inner {
+            group: group.clone(),
+            backend: backend.clone(),
+            client: backend.client(slot.clone()),
             slot,
-            core.clone(),
-            rules.clone(),
+            core: core.clone(),
+            rules: rules.clone(),
             calls,
-            events.downgrade(),
-        );
+            events: events.downgrade(),
+        });
         let driver = Driver::new(Parts {
             backend,
             rules,

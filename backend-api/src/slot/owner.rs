@@ -21,12 +21,12 @@ pub struct SlotOwner<C> {
     turn: Option<Turn<C>>,
 }
 
-/// What the stripes of the active connection are made of. The weak ends leave it to stripes and [`Tally`] how long
-/// anything lives.
+/// What the stripes of the active connection are made of. It goes when the connection is not active any more, so that
+/// nothing but leases holds the stripes.
 struct Turn<C> {
     connection: C,
-    common: Weak<Common>,
-    stripes: Weak<Mutex<Vec<Weak<Stripe<C>>>>>,
+    common: Arc<Common>,
+    stripes: Arc<Mutex<Vec<Weak<Stripe<C>>>>>,
 }
 
 fn lock<C>(stripes: &Mutex<Vec<Weak<Stripe<C>>>>) -> MutexGuard<'_, Vec<Weak<Stripe<C>>>> {
@@ -89,8 +89,8 @@ impl<C: Clone> SlotOwner<C> {
         let before = self.leases.replace(Leases { ended });
         self.turn = Some(Turn {
             connection: connection.clone(),
-            common: Arc::downgrade(&common),
-            stripes: Arc::downgrade(&stripes),
+            common,
+            stripes: stripes.clone(),
         });
         self.shared.state.send_replace(State::Active(epoch));
         let tally = Tally {
@@ -146,11 +146,8 @@ impl<C: Clone> SlotOwner<C> {
     /// Advances the coarse clock by which leases measure their age.
     pub fn tick(&self) {
         self.clock.advance();
-        let turn = self.turn.as_ref();
-        if let Some(turn) = turn.filter(|_| self.leases.is_some())
-            && let (Some(common), Some(stripes)) = (turn.common.upgrade(), turn.stripes.upgrade())
-        {
-            self.put(&stripes, &turn.connection, &common);
+        if let Some(turn) = &self.turn {
+            self.put(&turn.stripes, &turn.connection, &turn.common);
         }
     }
 
