@@ -53,14 +53,14 @@ pub(super) fn of(command: &Cmd) -> Route {
     match &*lower {
         b"scan" | b"sscan" | b"hscan" | b"zscan" => Route::Scan,
         b"blpop" | b"brpop" | b"blmove" | b"brpoplpush" | b"bzpopmin" | b"bzpopmax" => {
-            Route::Blocking(seconds(words.last()))
+            Route::Blocking(time(words.last().as_ref(), SECONDS))
         }
-        b"blmpop" | b"bzmpop" => Route::Blocking(seconds(words.next())),
+        b"blmpop" | b"bzmpop" => Route::Blocking(time(words.next().as_ref(), SECONDS)),
         b"xread" | b"xreadgroup" => {
             while let Some(word) = words.next() {
                 match word {
                     Arg::Simple(word) if word.eq_ignore_ascii_case(b"block") => {
-                        return Route::Blocking(milliseconds(words.next()));
+                        return Route::Blocking(time(words.next().as_ref(), MILLISECONDS));
                     }
                     Arg::Simple(word) if word.eq_ignore_ascii_case(b"streams") => break,
                     _ => {}
@@ -68,7 +68,7 @@ pub(super) fn of(command: &Cmd) -> Route {
             }
             Route::Shared
         }
-        b"wait" | b"waitaof" => Route::Wait(milliseconds(words.last())),
+        b"wait" | b"waitaof" => Route::Wait(time(words.last().as_ref(), MILLISECONDS)),
         b"watch" => Route::Watch,
         b"unwatch" => Route::Unwatch,
         b"multi" | b"exec" | b"discard" => Route::Refused(MULTI),
@@ -132,34 +132,21 @@ fn changes_the_client(sub: &[u8]) -> bool {
     .any(|word| sub.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// A server refuses a timeout that is no number at once, so it counts as none at all.
-fn seconds(word: Option<Arg<&[u8]>>) -> Option<Duration> {
-    match number(word) {
-        seconds if seconds > 0.0 => {
-            Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
-        }
-        seconds if seconds == 0.0 => None,
-        _ => Some(Duration::ZERO),
-    }
-}
+const SECONDS: f64 = 1.0;
+const MILLISECONDS: f64 = 1e-3;
 
-fn milliseconds(word: Option<Arg<&[u8]>>) -> Option<Duration> {
-    match number(word) {
-        millis if millis > 0.0 => {
-            Some(Duration::try_from_secs_f64(millis / 1e3).unwrap_or(Duration::MAX))
+/// Zero is for ever. A server refuses what is no time at once, so that counts as none at all.
+fn time(word: Option<&Arg<&[u8]>>, unit: f64) -> Option<Duration> {
+    let number = match word {
+        Some(Arg::Simple(bytes)) => std::str::from_utf8(bytes).ok(),
+        _ => None,
+    };
+    match number.and_then(|text| text.parse().ok()) {
+        Some(0.0) => None,
+        Some(number) if number > 0.0 => {
+            Some(Duration::try_from_secs_f64(number * unit).unwrap_or(Duration::MAX))
         }
-        millis if millis == 0.0 => None,
         _ => Some(Duration::ZERO),
-    }
-}
-
-fn number(word: Option<Arg<&[u8]>>) -> f64 {
-    match word {
-        Some(Arg::Simple(bytes)) => std::str::from_utf8(bytes)
-            .ok()
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(f64::NAN),
-        _ => f64::NAN,
     }
 }
 

@@ -126,10 +126,9 @@ impl Work for Batch<'_> {
     }
 
     fn untouched(&self, answer: &RedisResult<Vec<Value>>, commands: &Commands) -> bool {
-        let values = match answer {
+        let Ok(values) = answer else {
             // The transaction was discarded as a whole.
-            Err(_) => return true,
-            Ok(values) => values,
+            return true;
         };
         if self.pipeline.is_transaction() {
             return matches!(values.as_slice(), [Value::ServerError(_)]);
