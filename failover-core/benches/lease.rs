@@ -2,8 +2,8 @@
 //!
 //! The obvious way counts operations on the connection itself: load the pointer, count up, look again (the slot may
 //! have moved between), use it, count the outcome, count down. Ours is [`backend_api::Slot::try_lease`] with its outcome
-//! recorded. Both keep a number of leases outstanding per thread, as a client with that many operations in flight does,
-//! and neither may allocate: the allocator counts.
+//! recorded. Both keep a number of leases outstanding per thread, as a client with that many operations in flight does.
+//! That a lease allocates nothing is a test of `backend-api` (`tests/hot_path.rs`).
 //!
 //! `cargo bench -p failover-core --bench lease` prints ns per lease and the ratio of the medians.
 

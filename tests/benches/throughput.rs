@@ -61,7 +61,9 @@ async fn main() {
     let group = Failover::<Redis>::open_toml(&config)
         .await
         .expect("the group opens");
-    let client = redis::Client::open(server.url()).expect("a URL");
+    // The same protocol too: RESP3 is what tells of a lost connection.
+    let url = format!("{}?protocol=resp3", server.url());
+    let client = redis::Client::open(url).expect("a URL");
     let raw = client
         .get_multiplexed_async_connection()
         .await
