@@ -140,7 +140,7 @@ impl<B: Backend> Builder<B> {
             let weight = member.member.weight;
             let plan = CheckPlan::new(&member.rules.health, &checks);
             members.push(NewMember {
-                id: directory.insert(member.member, plan, member.rules.timeouts.operation)?,
+                id: directory.insert(member.member, plan, member.rules.timeouts)?,
                 weight,
                 enabled: member.enabled,
                 rules: Arc::new(member.rules),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use backend_api::{Backend, Error, ErrorKind, Member, MemberName};
 
+use crate::config::Timeouts;
 use crate::health::CheckPlan;
 use crate::machine::{LinkView, Machine, MemberId, MemberView};
 use crate::status::{MemberStatus, Operations, Status};
@@ -19,8 +20,7 @@ const NAMED: usize = 8;
 pub(crate) struct Entry<B: Backend> {
     pub(crate) member: Arc<Member<B::Settings>>,
     pub(crate) plan: Arc<CheckPlan<B>>,
-    /// How long one of its operations may take.
-    pub(crate) operation: Duration,
+    pub(crate) timeouts: Timeouts,
     pub(crate) last_error: Option<Error>,
     pub(crate) round_trip: Option<Duration>,
     pub(crate) operations: Operations,
@@ -47,7 +47,7 @@ impl<B: Backend> Directory<B> {
         &mut self,
         member: Member<B::Settings>,
         plan: CheckPlan<B>,
-        operation: Duration,
+        timeouts: Timeouts,
     ) -> Result<MemberId, Error> {
         let name = member.name.clone();
         if self.numbers.contains_key(&name) {
@@ -65,7 +65,7 @@ impl<B: Backend> Directory<B> {
             Entry {
                 member: Arc::new(member),
                 plan: Arc::new(plan),
-                operation,
+                timeouts,
                 last_error: None,
                 round_trip: None,
                 operations: Operations::default(),
@@ -100,6 +100,13 @@ impl<B: Backend> Directory<B> {
             Some(entry) => entry.member.name.clone(),
             None => format!("member {}", id.0).into(),
         }
+    }
+
+    /// How long a proof, an arming and a promotion may take.
+    pub(crate) fn proof_bound(&self, id: MemberId) -> Duration {
+        self.entries
+            .get(&id)
+            .map_or(Duration::MAX, |entry| entry.timeouts.prove)
     }
 
     pub(crate) fn cause(&self, id: MemberId) -> Option<Error> {

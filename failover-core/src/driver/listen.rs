@@ -90,7 +90,7 @@ impl<B: Backend> Driver<B> {
     fn answered(&mut self, answer: Answered<B>, batch: &mut Vec<Input>) {
         match answer {
             Answered::Connected(member, generation, op, connection) => {
-                self.running.remove(&op);
+                self.running.end(op);
                 let voice = self.voices.remove(&generation).unwrap_or_else(|| {
                     let name = lock(&self.core).directory.name(member);
                     Voice::new(self.source.signals(name, generation))
@@ -110,7 +110,7 @@ impl<B: Backend> Driver<B> {
                 }
             }
             Answered::Proven(member, op, took) => {
-                self.running.remove(&op);
+                self.running.end(op);
                 if let Some(entry) = lock(&self.core).directory.entries.get_mut(&member) {
                     entry.round_trip = Some(took);
                 }
@@ -125,7 +125,11 @@ impl<B: Backend> Driver<B> {
                     | Input::Done(_, op)
                     | Input::Failed(_, op, _)
                     | Input::Checked(_, op, _) => {
-                        self.running.remove(op);
+                        let errand = self.running.end(*op);
+                        // A dial that came to nothing: what its connection said meanwhile concerns nobody.
+                        if let Some(generation) = errand.and_then(|errand| errand.dials) {
+                            self.voices.remove(&generation);
+                        }
                     }
                     _ => {}
                 }
@@ -207,9 +211,9 @@ impl<B: Backend> Driver<B> {
                 let mut config = *config;
                 let plan = self.plan(&mut config)?;
                 let weight = config.member.weight;
-                let id =
-                    core.directory
-                        .insert(config.member, plan, config.rules.timeouts.operation)?;
+                let id = core
+                    .directory
+                    .insert(config.member, plan, config.rules.timeouts)?;
                 Request::Add(NewMember {
                     id,
                     weight,

@@ -9,6 +9,7 @@ mod answer;
 mod directory;
 mod listen;
 mod message;
+mod running;
 mod sample;
 
 use std::collections::HashMap;
@@ -18,19 +19,20 @@ use std::time::Duration;
 use backend_api::engine::{Heard, SignalSource, SlotOwner};
 use backend_api::{Backend, Error, Generation, Leases, Signal, Signals};
 use tokio::sync::{broadcast, mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 pub(crate) use directory::Directory;
 use message::Answered;
 pub use message::Moved;
 pub(crate) use message::{Call, Control};
+use running::Errands;
 use sample::Sampler;
 
 use crate::config::{GroupConfig, Known, MemberConfig, Rules};
 use crate::event::{Event, EventKind};
 use crate::health::CheckPlan;
-use crate::machine::{Input, Machine, MemberId, Op, Request, RequestId, Time};
+use crate::machine::{Input, Machine, MemberId, Request, RequestId, Time};
 
 /// What the driver decides on, and `status()` looks at.
 pub(crate) struct Core<B: Backend> {
@@ -104,7 +106,7 @@ pub(crate) struct Driver<B: Backend> {
     last_active: Option<(Generation, B::Connection)>,
     sampler: Sampler,
     tasks: JoinSet<()>,
-    running: HashMap<Op, AbortHandle>,
+    running: Errands,
     /// Never cancelled: what it retires must be gone.
     retiring: JoinSet<()>,
     answers: mpsc::UnboundedSender<Answered<B>>,
@@ -139,7 +141,7 @@ impl<B: Backend> Driver<B> {
             last_active: None,
             sampler,
             tasks: JoinSet::new(),
-            running: HashMap::new(),
+            running: Errands::default(),
             retiring: JoinSet::new(),
             answers,
             inbox,
