@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 use backend_api::engine::SlotOwner;
 use backend_api::{Backend, Error, ErrorKind, FromOptions, HealthCheck, Pool};
 use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::task::JoinSet;
 
 use crate::config::{self, GroupConfig, Known, Source};
-use crate::driver::{Core, Directory, Driver, Parts};
-use crate::event::Event;
+use crate::driver::{Core, Directory, Driver, Parts, guard};
+use crate::event::{Event, Events};
 use crate::group::Failover;
 use crate::health::CheckPlan;
 use crate::machine::{Machine, NewMember};
@@ -132,6 +133,7 @@ impl<B: Backend> Builder<B> {
             member.rules.health.name_checks(&defaults);
         }
         let group: Arc<str> = config.rules.name.as_str().into();
+        guard(&mut config.rules);
         let rules = Arc::new(config.rules);
 
         let mut directory = Directory::new();
@@ -157,8 +159,10 @@ impl<B: Backend> Builder<B> {
         let (calls, called) = mpsc::unbounded_channel();
         let (events, _) = broadcast::channel(EVENT_MEMORY);
         let (started, starting) = oneshot::channel();
+        let mut callbacks = JoinSet::new();
         for callback in self.callbacks {
-            call_back(&events, callback);
+            let events = Events::new(group.clone(), Some(events.subscribe()));
+            call_back(&mut callbacks, events, callback);
         }
         let failover = Failover::new(
             group.clone(),
@@ -180,6 +184,7 @@ impl<B: Backend> Builder<B> {
             slot: owner,
             calls: called,
             events,
+            callbacks,
             started,
         });
         tokio::spawn(driver.run());
@@ -196,15 +201,9 @@ impl<B: Backend> std::fmt::Debug for Builder<B> {
 }
 
 /// Runs a callback for every event, for as long as the group lives.
-fn call_back(events: &broadcast::Sender<Event>, callback: Callback) {
-    let mut events = events.subscribe();
-    tokio::spawn(async move {
-        loop {
-            let event = match events.recv().await {
-                Ok(event) => event,
-                Err(broadcast::error::RecvError::Lagged(_)) => continue,
-                Err(broadcast::error::RecvError::Closed) => return,
-            };
+fn call_back(callbacks: &mut JoinSet<()>, mut events: Events, callback: Callback) {
+    callbacks.spawn(async move {
+        while let Some(event) = events.next().await {
             let call = std::panic::AssertUnwindSafe(|| callback(&event));
             if std::panic::catch_unwind(call).is_err() {
                 tracing::error!(group = &*event.group, "a callback panicked on: {event}");

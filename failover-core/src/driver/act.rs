@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_api::{Backend, Dial, Error, ErrorKind, Generation};
+use futures_util::FutureExt as _;
 use tokio::time::Instant;
 
 use super::message::{Answered, Reply};
@@ -43,6 +44,7 @@ impl<B: Backend> Driver<B> {
             Action::Retire(id, generation) => self.retire(id, generation),
             Action::Started => self.started(Ok(())),
             Action::StartFailed => {
+                self.closing = true;
                 let states = core.directory.states(&core.machine);
                 let text = format!(
                     "the startup policy `{:?}` cannot be met: {states}",
@@ -217,6 +219,9 @@ impl<B: Backend> Driver<B> {
         if let (Some(leases), Some((generation, _))) = (leases, &self.last_active)
             && let Some(line) = self.lines.get_mut(generation)
         {
+            // A connection may be drained and promoted again many times over.
+            line.leases
+                .retain(|earlier| earlier.ended().now_or_never().is_none());
             line.leases.push(leases);
         }
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use backend_api::{Backend, Error, ErrorKind, Member, MemberName};
 
+use super::sample::Sample;
 use crate::config::Timeouts;
 use crate::health::CheckPlan;
 use crate::machine::{LinkView, Machine, MemberId, MemberView};
@@ -113,6 +114,14 @@ impl<B: Backend> Directory<B> {
         self.entries.get(&id)?.last_error.clone()
     }
 
+    /// Operations that ended on a member.
+    pub(super) fn count(&mut self, sample: &Sample) {
+        if let Some(entry) = self.entries.get_mut(&sample.member) {
+            entry.operations.success += sample.success;
+            entry.operations.failure += sample.failure;
+        }
+    }
+
     pub(crate) fn note(&mut self, id: MemberId, error: &Error) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.last_error = Some(error.clone().with_member(&entry.member.name));
@@ -122,16 +131,17 @@ impl<B: Backend> Directory<B> {
     /// One line that names every member's state, for whoever is told that there is no active.
     pub(crate) fn states(&self, machine: &Machine) -> String {
         let mut text = String::new();
-        let view = machine.view();
-        for (index, member) in view.members.iter().take(NAMED).enumerate() {
+        let members = machine.member_views();
+        let more = members.len().saturating_sub(NAMED);
+        for (index, member) in members.take(NAMED).enumerate() {
             let comma = if index == 0 { "" } else { "; " };
-            let _ = write!(text, "{comma}{}: {}", self.name(member.id), state(member));
+            let _ = write!(text, "{comma}{}: {}", self.name(member.id), state(&member));
             if let Some(error) = self.cause(member.id) {
                 let _ = write!(text, " ({})", error.message());
             }
         }
-        if view.members.len() > NAMED {
-            let _ = write!(text, "; and {} more", view.members.len() - NAMED);
+        if more > 0 {
+            let _ = write!(text, "; and {more} more");
         }
         text
     }

@@ -45,6 +45,7 @@ impl<B: Backend> Driver<B> {
             Woken::Called(call) => batch.extend(self.called(call)),
             Woken::Abandoned => {
                 self.abandoned = true;
+                self.closing = true;
                 batch.push(self.request(Request::Close, Caller::Nobody));
             }
             Woken::Due => {}
@@ -62,7 +63,7 @@ impl<B: Backend> Driver<B> {
     }
 
     fn tick(&mut self, now: Instant, batch: &mut Vec<Input>) {
-        let Some(samples) = self.sampler.tick(now) else {
+        let Some((samples, telling)) = self.sampler.tick(now) else {
             return;
         };
         self.slot.tick();
@@ -70,21 +71,17 @@ impl<B: Backend> Driver<B> {
             return;
         }
         let mut core = lock(&self.core);
-        for sample in &samples {
-            if let Input::Outcomes {
-                member,
-                success,
-                failure,
-                ..
-            } = sample
-                && let Some(entry) = core.directory.entries.get_mut(member)
-            {
-                entry.operations.success += u64::from(*success);
-                entry.operations.failure += u64::from(*failure);
+        for sample in samples {
+            core.directory.count(&sample);
+            if telling {
+                batch.push(Input::Outcomes {
+                    member: sample.member,
+                    generation: sample.generation,
+                    success: u32::try_from(sample.success).unwrap_or(u32::MAX),
+                    failure: u32::try_from(sample.failure).unwrap_or(u32::MAX),
+                });
             }
         }
-        drop(core);
-        batch.extend(samples);
     }
 
     fn answered(&mut self, answer: Answered<B>, batch: &mut Vec<Input>) {
@@ -206,7 +203,10 @@ impl<B: Backend> Driver<B> {
             Control::Pin => Request::Pin,
             Control::Release => Request::Release,
             Control::RehomeStandby => Request::Rehome,
-            Control::Close => Request::Close,
+            Control::Close => {
+                self.closing = true;
+                Request::Close
+            }
             Control::Add(config) => {
                 let mut config = *config;
                 let plan = self.plan(&mut config)?;

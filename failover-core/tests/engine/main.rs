@@ -5,3 +5,4 @@
 
 mod bench;
 mod startup;
+mod startup_policy;
