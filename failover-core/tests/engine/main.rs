@@ -4,5 +4,8 @@
 //! jitter is the matter. Each test ends with [`bench::Group::end`], which fails if a task or a connection is left.
 
 mod bench;
+mod drain;
+mod failover;
+mod loss;
 mod startup;
 mod startup_policy;
