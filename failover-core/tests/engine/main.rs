@@ -4,8 +4,13 @@
 //! jitter is the matter. Each test ends with [`bench::Group::end`], which fails if a task or a connection is left.
 
 mod bench;
+mod callbacks;
+mod close;
+mod control;
 mod drain;
 mod failover;
 mod loss;
+mod membership;
 mod startup;
 mod startup_policy;
+mod unavailable;
