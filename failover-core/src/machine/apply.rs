@@ -3,6 +3,7 @@
 use backend_api::Generation;
 
 use super::member::{Health, Link, Stage, TaskKind};
+use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Action, Failure, Input, Machine, MemberId, News, Op};
 
@@ -230,14 +231,27 @@ impl Machine {
         // A connection that served was no dial in vain.
         let served = matches!(stage, Stage::Active | Stage::Draining | Stage::Standby);
         self.count_failure(id, !served);
-        self.retire(id);
+        if self.mutated(Mutation::ForgetRetire) {
+            if let Some(member) = self.member_mut(id) {
+                member.link = Link::Cold;
+            }
+        } else {
+            self.retire(id);
+        }
         if self.redial == Some(id) {
             self.end_redial();
         }
         match stage {
             Stage::Active => self.active_lost(id),
             Stage::Chosen { .. } => self.abort_switch(),
-            Stage::Draining => self.tell(News::DrainEnded(id, false)),
+            Stage::Draining => {
+                self.tell(News::DrainEnded(id, false));
+                if let Some(active) = self.active
+                    && self.mutated(Mutation::ActOnDrainingLoss)
+                {
+                    self.lost(active);
+                }
+            }
             Stage::Unproven | Stage::Ready | Stage::Standby => {}
         }
     }

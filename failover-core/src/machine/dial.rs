@@ -5,6 +5,7 @@ use std::time::Duration;
 use backend_api::{Generation, Role};
 
 use super::member::{Link, Member, Stage, TaskKind};
+use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Action, Machine, MemberId, News, Phase};
 use crate::config::{LameDuckAction, Standby};
@@ -34,9 +35,10 @@ impl Machine {
 
     /// A member may be dialled: it takes part, has no connection and no delay running.
     fn is_dialable(&self, member: &Member) -> bool {
-        member.link == Link::Cold
-            && member.takes_part()
-            && !self.timers.is_set(Timer::Dial(member.id))
+        let cold = member.link == Link::Cold
+            || (matches!(member.link, Link::Dialling { .. })
+                && self.mutated(Mutation::DoubleDial));
+        cold && member.takes_part() && !self.timers.is_set(Timer::Dial(member.id))
     }
 
     /// Marked members are passed over, unless nobody else is left.
@@ -54,7 +56,7 @@ impl Machine {
         let due: Vec<MemberId> = self
             .members
             .iter()
-            .filter(|member| member.link == Link::Cold && self.is_dialable(member))
+            .filter(|member| self.is_dialable(member))
             .filter(|member| !(shun && member.mark.is_some()))
             .filter(|member| !(starting && member.tried))
             .map(|member| member.id)
@@ -76,7 +78,9 @@ impl Machine {
         member.link = Link::Dialling { generation, op };
         member.ticket = ticket;
         self.timers.clear(Timer::Dial(id));
-        self.timers.set(Timer::Connect(id), self.now + timeout);
+        if !self.mutated(Mutation::NoDialDeadline) {
+            self.timers.set(Timer::Connect(id), self.now + timeout);
+        }
         self.act(Action::Connect(id, generation, op, timeout));
     }
 
@@ -323,6 +327,11 @@ impl Machine {
         member.tried |= in_vain;
         let failures = member.failures;
         let delay = self.random.up_to(backoff(reconnect, failures));
+        let delay = if self.mutated(Mutation::NeverRedial) {
+            Duration::MAX
+        } else {
+            delay
+        };
         self.timers.set(Timer::Dial(id), now + delay);
         self.count_attempt();
     }

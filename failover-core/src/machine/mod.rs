@@ -30,9 +30,12 @@ mod invariants;
 mod io;
 mod link;
 mod member;
+mod mutation;
 mod random;
 mod request;
 mod rules;
+#[cfg(test)]
+mod search;
 mod settle;
 mod startup;
 mod switch;
@@ -106,6 +109,8 @@ pub struct Machine {
     next_generation: u64,
     next_op: u64,
     actions: Vec<Action>,
+    #[cfg(test)]
+    mutation: Option<mutation::Mutation>,
 }
 
 impl Machine {
@@ -144,6 +149,8 @@ impl Machine {
             next_generation: 0,
             next_op: 0,
             actions: Vec::new(),
+            #[cfg(test)]
+            mutation: None,
         };
         machine.begin_startup();
         machine

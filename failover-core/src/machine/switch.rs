@@ -2,6 +2,7 @@
 //! successor is proven and promoted.
 
 use super::member::{Link, Stage, TaskKind};
+use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{
     Action, Answer, End, Kind, Machine, MemberId, News, Phase, Reason, Refusal, RequestId, Time,
@@ -79,12 +80,17 @@ impl Machine {
             self.tell(News::DrainEnded(to, true));
         }
         self.timers.clear(Timer::Target);
-        if fresh {
+        if fresh || self.mutated(Mutation::SkipProof) {
             self.cancel_task(to);
             self.target_proven();
         } else {
             self.set_step(Step::Proving);
             self.start_task(to, TaskKind::Prove);
+            if let Some(active) = self.active
+                && self.mutated(Mutation::RetireBeforePromote)
+            {
+                self.retire(active);
+            }
         }
     }
 
@@ -231,7 +237,9 @@ impl Machine {
         };
         self.put_back(switch.to);
         self.tell(News::SwitchAborted(switch.to, switch.reason));
-        if let Some(caller) = switch.caller {
+        if let Some(caller) = switch.caller
+            && !self.mutated(Mutation::DropAnswer)
+        {
             self.refuse(caller, Refusal::Aborted(switch.to));
         }
     }

@@ -4,6 +4,7 @@
 use backend_api::Role;
 
 use crate::machine::member::{Health, Stage};
+use crate::machine::mutation::Mutation;
 use crate::machine::timers::Timer;
 use crate::machine::{Answer, Machine, Reason, RequestId};
 
@@ -50,7 +51,11 @@ impl Machine {
         let heaviest = self
             .members
             .iter()
-            .filter(|member| member.weight > weight && self.is_fit(member))
+            .filter(|member| {
+                member.weight > weight
+                    || (member.weight == weight && self.mutated(Mutation::FailbackToEqual))
+            })
+            .filter(|member| self.is_fit(member))
             .filter(|member| matches!(member.stage(), Some(Stage::Ready | Stage::Standby)))
             .map(|member| member.weight)
             .max()?;
