@@ -36,8 +36,7 @@ impl Machine {
     /// A member may be dialled: it takes part, has no connection and no delay running.
     fn is_dialable(&self, member: &Member) -> bool {
         let cold = member.link == Link::Cold
-            || (matches!(member.link, Link::Dialling { .. })
-                && self.mutated(Mutation::DoubleDial));
+            || (matches!(member.link, Link::Dialling { .. }) && self.mutated(Mutation::DoubleDial));
         cold && member.takes_part() && !self.timers.is_set(Timer::Dial(member.id))
     }
 

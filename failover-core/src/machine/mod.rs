@@ -15,7 +15,7 @@
 //! | [`timers`] | everything awaited, as one table |
 //! | [`apply`] | inputs and timers become state |
 //! | [`settle`] | the order of decisions |
-//! | [`startup`], [`choose`], [`switch`], [`dial`], [`check`], [`close`] | the decisions |
+//! | [`startup`], [`choose`], [`switch`], [`reconsider`], [`dial`], [`check`], [`close`] | the decisions |
 //! | [`rules`] | a room for each rule: breaker, grace, failback, lame duck, membership, stalls |
 //! | [`view`] | what the rest of the program sees |
 
@@ -32,6 +32,7 @@ mod link;
 mod member;
 mod mutation;
 mod random;
+mod reconsider;
 mod request;
 mod rules;
 #[cfg(test)]

@@ -76,6 +76,9 @@ impl Machine {
         };
         if fit {
             self.planned(id, to, end);
+            if let Some(switch) = &mut self.switch {
+                switch.force = force;
+            }
         } else {
             self.refuse(id, Refusal::NotEligible(to));
         }

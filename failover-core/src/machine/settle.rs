@@ -26,6 +26,7 @@ impl Machine {
         if let Some(redialled) = self.answered_redial() {
             self.return_to_redialled(redialled);
         }
+        self.reconsider_switch();
         if self.switch.is_some() {
             self.advance_switch();
             return;

@@ -64,6 +64,7 @@ impl Machine {
     }
 
     pub(super) fn settle_startup(&mut self) {
+        self.reconsider_switch();
         if self.switch.is_some() {
             self.advance_switch();
             return;

@@ -17,6 +17,8 @@ pub(super) struct Switch {
     pub(super) step: Step,
     /// Who asked for it.
     pub(super) caller: Option<RequestId>,
+    /// Whoever asked for it knows that the target is held back.
+    pub(super) force: bool,
     /// The cause: when the active was lost, or when the move began.
     pub(super) since: Time,
 }
@@ -51,6 +53,7 @@ impl Machine {
             end,
             step: Step::Connecting,
             caller,
+            force: false,
             since,
         });
         self.returning = None;
@@ -248,6 +251,11 @@ impl Machine {
     fn put_back(&mut self, to: MemberId) {
         self.timers.clear(Timer::Target);
         if let Some(Stage::Chosen { armed }) = self.member(to).and_then(|member| member.stage()) {
+            if self.task(to) == Some(TaskKind::Promote) {
+                // Half of what lives on an active may be there already: it starts anew.
+                self.retire(to);
+                return;
+            }
             self.cancel_task(to);
             if let Some(open) = self.member_mut(to).and_then(|member| member.open_mut()) {
                 open.stage = if armed { Stage::Standby } else { Stage::Ready };

@@ -35,10 +35,7 @@ pub(super) fn one_loop_in_an_outage(
     let outage = step.before.phase == Phase::Running && after.active.is_none();
     let wanted =
         after.redial == Some(*id) || after.switch.as_ref().is_some_and(|switch| switch.to == *id);
-    let others = observer
-        .jobs
-        .values()
-        .any(|(job, ..)| *job == Job::Connect);
+    let others = observer.jobs.values().any(|(job, ..)| *job == Job::Connect);
     if outage && !wanted && others {
         return Err(format!("{id:?} was dialled beside another dial"));
     }

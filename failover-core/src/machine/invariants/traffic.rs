@@ -79,19 +79,18 @@ pub(super) fn an_open_active_stays(
     if !touched || ended || overdue || closing {
         return Ok(());
     }
-    Err(format!("the open active {id:?} {generation} met {action:?}"))
+    Err(format!(
+        "the open active {id:?} {generation} met {action:?}"
+    ))
 }
 
 /// Nothing heard of an old connection, or of one that drains, moves traffic.
-pub(super) fn old_connections_move_nothing(
-    _: &Observer,
-    step: &Step<'_>,
-) -> Result<(), Violation> {
+pub(super) fn old_connections_move_nothing(_: &Observer, step: &Step<'_>) -> Result<(), Violation> {
     let before = step.before;
     let is_old = |id: &MemberId, generation: &Generation| {
-        before.member(*id).is_none_or(|member| {
-            !member.is(*generation) || member.stage() == Some(Stage::Draining)
-        })
+        before
+            .member(*id)
+            .is_none_or(|member| !member.is(*generation) || member.stage() == Some(Stage::Draining))
     };
     let only_old = !step.inputs.is_empty()
         && step.inputs.iter().all(|input| match input {

@@ -42,10 +42,12 @@ impl Canon {
 }
 
 fn place<T: PartialEq>(met: &mut Vec<T>, value: T) -> usize {
-    met.iter().position(|seen| *seen == value).unwrap_or_else(|| {
-        met.push(value);
-        met.len() - 1
-    })
+    met.iter()
+        .position(|seen| *seen == value)
+        .unwrap_or_else(|| {
+            met.push(value);
+            met.len() - 1
+        })
 }
 
 /// See the [module](self).
@@ -78,7 +80,7 @@ fn group(canon: &mut Canon, machine: &Machine) {
     canon.put(machine.switch.is_some());
     if let Some(switch) = &machine.switch {
         canon.put((switch.to, switch.reason, switch.end, switch.step));
-        canon.put(switch.caller.is_some());
+        canon.put((switch.caller.is_some(), switch.force));
     }
     canon.put((machine.redial, machine.suspended, machine.returning));
     canon.put((machine.queue.len(), machine.closing.len()));
@@ -128,10 +130,17 @@ fn member(canon: &mut Canon, member: &Member) {
         canon.put((check.next.since(canon.now), check.again, check.discounted));
     }
     canon.ago(member.checked, Duration::from_millis(50));
-    canon.put((member.failures.min(6), member.tried, member.broken, member.streak));
+    canon.put((
+        member.failures.min(6),
+        member.tried,
+        member.broken,
+        member.streak,
+    ));
     match member.mark {
         Some(Mark::Announced(generation)) => {
-            let fresh = member.open().is_some_and(|open| open.generation > generation);
+            let fresh = member
+                .open()
+                .is_some_and(|open| open.generation > generation);
             canon.put((1, fresh));
         }
         Some(Mark::Operator) => canon.put(2),

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use backend_api::{Generation, Weight};
 
-use crate::machine::{
-    End, Failure, Input, Machine, MemberId, NewMember, Request, Verdict,
-};
+use crate::machine::{End, Failure, Input, Machine, MemberId, NewMember, Request, Verdict};
 
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,11 @@ fn run(scenarios: &[Scenario], limits: Limits) -> usize {
             report.states,
             report.transitions,
             report.recovered,
-            if report.complete { "complete" } else { "bounded " },
+            if report.complete {
+                "complete"
+            } else {
+                "bounded "
+            },
             begun.elapsed().as_secs_f64(),
         );
         if let Some(violation) = report.violation {

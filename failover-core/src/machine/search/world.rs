@@ -135,12 +135,9 @@ impl World {
 
     /// Nothing is awaited that would be late after a wait.
     fn is_idle(&self) -> bool {
-        self.flight.iter().all(|flight| {
-            matches!(
-                flight,
-                Flight::Late(..) | Flight::Task(Work::Drain, ..)
-            )
-        })
+        self.flight
+            .iter()
+            .all(|flight| matches!(flight, Flight::Late(..) | Flight::Task(Work::Drain, ..)))
     }
 
     /// Lets an event happen.
@@ -230,7 +227,8 @@ impl World {
         const LONGEST: u64 = 400_000_000;
         let until = Time(self.machine.now.0 + LONGEST);
         self.faults = u8::MAX;
-        self.flight.retain(|flight| !matches!(flight, Flight::Late(..)));
+        self.flight
+            .retain(|flight| !matches!(flight, Flight::Late(..)));
         for _ in 0..20_000 {
             if self.is_well() {
                 return Ok(());
@@ -248,7 +246,8 @@ impl World {
             }
             self.happen(event)
                 .map_err(|broken| format!("while recovering: {broken}"))?;
-            self.flight.retain(|flight| !matches!(flight, Flight::Late(..)));
+            self.flight
+                .retain(|flight| !matches!(flight, Flight::Late(..)));
         }
         Err(format!("never well again: {}", self.portrait()))
     }
@@ -283,7 +282,11 @@ impl World {
         let machine = &self.machine;
         let mut text = format!("{:?} active {:?}", machine.phase, machine.active);
         if let Some(switch) = &machine.switch {
-            let _ = write!(text, " -> {:?} {:?} {:?}", switch.to, switch.reason, switch.step);
+            let _ = write!(
+                text,
+                " -> {:?} {:?} {:?}",
+                switch.to, switch.reason, switch.step
+            );
         }
         for member in &machine.members {
             let link = match member.open() {
@@ -314,7 +317,6 @@ impl World {
         text
     }
 }
-
 
 impl World {
     /// The first call of the machine.
