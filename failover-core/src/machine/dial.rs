@@ -19,6 +19,8 @@ impl Machine {
                 self.prove_again();
             }
             Phase::Running => {
+                // Room is made before it is filled.
+                self.retire_unwanted();
                 self.arm_ready();
                 self.prove_again();
                 self.redial_lost();
@@ -27,7 +29,6 @@ impl Machine {
                     (Some(_), Standby::Count(count)) => self.keep_warm(count as usize),
                     (None, Standby::Count(_)) => self.dial_in_turn(),
                 }
-                self.retire_unwanted();
             }
             Phase::Closing | Phase::Closed => {}
         }

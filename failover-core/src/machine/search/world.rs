@@ -273,7 +273,7 @@ impl World {
             .iter()
             .any(|member| member.stage() == Some(Stage::Standby));
         let wanted = machine.rules.standby != crate::config::Standby::Count(0);
-        machine.switch.is_none() && (armed || !eligible || !wanted) && !machine.degraded
+        machine.switch.is_none() && (!eligible || !wanted || (armed && !machine.degraded))
     }
 
     /// The state in a few words, for whoever reads a history.
