@@ -9,6 +9,8 @@ impl Machine {
             self.settle_startup();
         }
         if self.phase == Phase::Running {
+            self.reconsider_redial();
+            self.reconsider_switch();
             self.settle_requests();
             self.settle_active();
         }
@@ -26,7 +28,6 @@ impl Machine {
         if let Some(redialled) = self.answered_redial() {
             self.return_to_redialled(redialled);
         }
-        self.reconsider_switch();
         if self.switch.is_some() {
             self.advance_switch();
             return;

@@ -3,6 +3,7 @@
 
 use backend_api::Role;
 
+use super::choose::Fitness;
 use super::member::{Health, Member, Stage};
 use super::timers::Timer;
 use super::{Action, End, Machine, Phase, Reason};
@@ -96,10 +97,10 @@ impl Machine {
     fn walk(&mut self) {
         let stands =
             |member: &Member| member.takes_part() && self.standing(member) != Standing::Failed;
-        // A member that announced its shutdown is the last resort here too.
+        // A member that is held back is the last resort here too.
         let first = self
             .best(Role::Active, |member| {
-                stands(member) && member.mark.is_none()
+                stands(member) && self.fitness(member) < Fitness::HeldBack
             })
             .or_else(|| self.best(Role::Active, stands));
         if let Some(id) = first

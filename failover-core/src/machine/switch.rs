@@ -1,6 +1,7 @@
 //! Moving traffic: prove, promote, move, end the old. One move at a time, and the active stays what it is until its
 //! successor is proven and promoted.
 
+use super::choose::Fitness;
 use super::member::{Link, Stage, TaskKind};
 use super::mutation::Mutation;
 use super::timers::Timer;
@@ -80,6 +81,9 @@ impl Machine {
         let fresh = open.proven == Some(now);
         if drained {
             self.timers.clear(Timer::Drain(to));
+            if !self.mutated(Mutation::ForgetChecks) {
+                self.start_check(to);
+            }
             self.tell(News::DrainEnded(to, true));
         }
         self.timers.clear(Timer::Target);
@@ -263,6 +267,13 @@ impl Machine {
         }
     }
 
+    /// A planned move waits for this member's connection.
+    pub(super) fn awaits(&self, id: MemberId) -> bool {
+        self.switch
+            .as_ref()
+            .is_some_and(|switch| switch.to == id && switch.step == Step::Connecting)
+    }
+
     pub(super) fn target_overdue(&mut self) {
         if self
             .switch
@@ -275,7 +286,7 @@ impl Machine {
 
     /// The active's connection is gone. A planned move under way becomes the failover; otherwise the lost member gets
     /// one chance to answer a redial while its standby is proven: one reset connection does not move a region.
-    pub(super) fn active_lost(&mut self, id: MemberId) {
+    pub(super) fn active_lost(&mut self, id: MemberId, was_fit: bool) {
         self.active = None;
         self.lost_at = self.now;
         self.act(Action::Deactivate);
@@ -292,9 +303,7 @@ impl Machine {
             return;
         }
         let window = self.rules.loss_redial;
-        let worth = self
-            .member(id)
-            .is_some_and(|member| member.takes_part() && member.mark.is_none());
+        let worth = was_fit && self.member(id).is_some_and(|member| member.takes_part());
         if worth && !window.is_zero() && self.phase == Phase::Running {
             self.redial = Some(id);
             self.timers.set(Timer::Redial, self.now + window);
@@ -307,6 +316,17 @@ impl Machine {
         let member = self.member(id)?;
         let proven = member.stage() == Some(Stage::Ready);
         (proven && self.is_usable(member)).then_some(id)
+    }
+
+    /// A redialled member that turns out to be held back has had its chance.
+    pub(super) fn reconsider_redial(&mut self) {
+        let hopeless = self
+            .redial
+            .and_then(|id| self.member(id))
+            .is_some_and(|member| self.fitness(member) >= Fitness::HeldBack);
+        if hopeless {
+            self.end_redial();
+        }
     }
 
     /// The lost active is back: traffic stays where it was.
