@@ -21,15 +21,15 @@ impl Machine {
         let Some(target) = self.member(switch.to) else {
             return true;
         };
-        if switch.step == Step::Connecting {
-            // Without an active nobody waits for a dial while another connection is at hand.
-            return self.active.is_none()
-                && !self.is_usable(target)
-                && self.last_resort().is_some();
-        }
         let fitness = self.fitness(target);
         if target.is_read_only() {
             return true;
+        }
+        if switch.step == Step::Connecting {
+            // Without an active nobody waits for a dial while another connection is at hand.
+            let late =
+                self.active.is_none() && !self.is_usable(target) && self.last_resort().is_some();
+            return late || (fitness == Fitness::Unhealthy && !switch.force);
         }
         if switch.force {
             return false;

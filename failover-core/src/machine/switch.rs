@@ -260,6 +260,13 @@ impl Machine {
                 self.retire(to);
                 return;
             }
+            let incurable =
+                |member: &super::member::Member| member.is_unhealthy() && !member.is_checked();
+            if self.member(to).is_some_and(incurable) {
+                // Without checks nothing would ever notice that it recovered.
+                self.lost(to);
+                return;
+            }
             self.cancel_task(to);
             if let Some(open) = self.member_mut(to).and_then(|member| member.open_mut()) {
                 open.stage = if armed { Stage::Standby } else { Stage::Ready };

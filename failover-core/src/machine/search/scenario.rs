@@ -189,6 +189,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             name: "three of one weight",
             weights: &[1.0, 1.0, 1.0],
             rules: unchecked(rules()),
+            faults: 4,
             ..three.clone()
         },
         Scenario {
