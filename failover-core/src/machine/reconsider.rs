@@ -3,6 +3,7 @@
 //! Looked at once per settling, whatever it was that changed: a verdict, a mark, a weight, a pin.
 
 use super::choose::Fitness;
+use super::mutation::Mutation;
 use super::switch::Step;
 use super::{Machine, Phase, Reason};
 
@@ -22,7 +23,7 @@ impl Machine {
             return true;
         };
         let fitness = self.fitness(target);
-        if target.is_read_only() {
+        if target.is_read_only() && !self.mutated(Mutation::PromoteReadOnly) {
             return true;
         }
         if switch.step == Step::Connecting {

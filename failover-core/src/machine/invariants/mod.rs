@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use backend_api::Generation;
 
-use super::{Action, Input, Machine, MemberId, Op, RequestId};
+use super::{Action, Input, Machine, MemberId, Op, RequestId, Time};
 
 /// A broken invariant, in words.
 pub(super) type Violation = String;
@@ -29,7 +29,8 @@ pub(super) struct Step<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Seen {
     member: MemberId,
-    proven: bool,
+    /// When it last passed a proof.
+    proven: Option<Time>,
     promoted: bool,
     /// Its end was asked for.
     retired: bool,
@@ -68,7 +69,7 @@ impl Observer {
         self.hear(step);
         traffic::old_connections_move_nothing(self, step)?;
         for action in step.actions {
-            traffic::only_proven_and_promoted_become_active(self, action)?;
+            traffic::only_proven_and_promoted_become_active(self, step, action)?;
             traffic::an_open_active_stays(self, step, action)?;
             links::one_dial_per_member(self, action)?;
             links::one_loop_in_an_outage(self, step, action)?;
@@ -109,7 +110,7 @@ impl Observer {
                         generation,
                         Seen {
                             member,
-                            proven: false,
+                            proven: None,
                             promoted: false,
                             retired: false,
                         },
@@ -119,7 +120,9 @@ impl Observer {
                     if let Some((job, _, generation)) = self.jobs.remove(&op)
                         && let Some(seen) = self.seen.get_mut(&generation)
                     {
-                        seen.proven |= job == Job::Prove;
+                        if job == Job::Prove {
+                            seen.proven = Some(step.after.now);
+                        }
                         seen.promoted |= job == Job::Promote;
                     }
                 }

@@ -3,20 +3,29 @@
 use backend_api::Generation;
 
 use super::{Job, Observer, Step, Violation};
-use crate::machine::choose::Fitness;
-use crate::machine::member::Stage;
-use crate::machine::{Action, Failure, Input, MemberId, News, Phase, Reason};
+use crate::machine::member::{Member, Stage};
+use crate::machine::timers::Timer;
+use crate::machine::{Action, Failure, Input, Machine, MemberId, News, Phase, Reason};
 
-/// Only a connection that was proven since it was opened, and whose promotion is done, becomes active.
+/// Only a connection that was proven since the move to it was called for, and whose promotion is done, becomes active.
 pub(super) fn only_proven_and_promoted_become_active(
     observer: &Observer,
+    step: &Step<'_>,
     action: &Action,
 ) -> Result<(), Violation> {
     let Action::Activate(id, generation) = action else {
         return Ok(());
     };
+    let since = step.before.switch.as_ref().map(|switch| switch.since);
     match observer.seen.get(generation) {
-        Some(seen) if seen.member == *id && seen.proven && seen.promoted && !seen.retired => Ok(()),
+        Some(seen)
+            if seen.member == *id
+                && seen.proven.is_some_and(|at| Some(at) >= since)
+                && seen.promoted
+                && !seen.retired =>
+        {
+            Ok(())
+        }
         seen => Err(format!("{id:?} {generation} became active as {seen:?}")),
     }
 }
@@ -127,20 +136,24 @@ pub(super) fn the_fit_come_first(step: &Step<'_>) -> Result<(), Violation> {
     let Some(target) = after.member(switch.to) else {
         return Err(format!("{:?} is the target, and unknown", switch.to));
     };
-    let fitness = after.fitness(target);
+    let fit = |member: &Member| member.is_healthy() && !is_held_back(after, member);
+    let doubtful = target.is_unhealthy() || is_held_back(after, target);
     let fitter = after
         .members
         .iter()
-        .filter(|member| member.id != target.id && after.is_fit(member))
-        .map(|member| member.id)
-        .next();
+        .find(|member| member.id != target.id && after.is_usable(member) && fit(member));
     match fitter {
-        Some(fitter) if fitness >= Fitness::HeldBack => Err(format!(
-            "{:?} was chosen though {fitness:?}, with {fitter:?} at hand",
-            target.id
+        Some(fitter) if doubtful => Err(format!(
+            "{:?} was chosen though held back, with {:?} at hand",
+            target.id, fitter.id
         )),
         _ => Ok(()),
     }
+}
+
+/// As the rules say it, not as the machine computes it.
+fn is_held_back(machine: &Machine, member: &Member) -> bool {
+    member.mark.is_some() || member.broken || machine.timers.is_set(Timer::Grace(member.id))
 }
 
 /// A read-only replica never becomes active, and an unhealthy member not while there is an active to stay with.
@@ -157,7 +170,7 @@ pub(super) fn no_replica_carries_traffic(step: &Step<'_>) -> Result<(), Violatio
             return Err(format!("the replica {to:?} became active"));
         }
         let planned = step.before.active.is_some() && *reason != Reason::Manual;
-        if planned && step.before.fitness(target) == Fitness::Unhealthy {
+        if planned && target.is_unhealthy() {
             return Err(format!("traffic left an active for the unhealthy {to:?}"));
         }
     }
@@ -178,7 +191,10 @@ pub(super) fn failback_goes_up(step: &Step<'_>) -> Result<(), Violation> {
             continue;
         };
         let weight = |id| before.member(id).map(|member| member.weight);
-        if weight(*to) <= weight(*from) || before.in_grace(*to) || before.suspended.is_some() {
+        if weight(*to) <= weight(*from)
+            || before.timers.is_set(Timer::Grace(*to))
+            || before.suspended.is_some()
+        {
             return Err(format!("traffic failed back from {from:?} to {to:?}"));
         }
     }

@@ -11,7 +11,6 @@ use crate::config::{
     Breaker, Failback, HealthRules, LameDuck, LameDuckAction, MemberRules, Reconnect, Rules,
     Standby, Startup, Timeouts,
 };
-use crate::machine::mutation::Mutation;
 use crate::machine::{MemberId, NewMember};
 
 /// A group and what may befall it.
@@ -25,7 +24,6 @@ pub(super) struct Scenario {
     pub(super) callable: Vec<Call>,
     /// Begins with a running group instead of its start.
     pub(super) settled: bool,
-    pub(super) mutation: Option<Mutation>,
 }
 
 impl Scenario {
@@ -43,8 +41,7 @@ impl Scenario {
             })
             .collect();
         let capabilities = Capabilities::new().serving_again_after_drain();
-        let world = World::new(Arc::new(self.rules.clone()), capabilities, members, 0)
-            .mutated(self.mutation);
+        let world = World::new(Arc::new(self.rules.clone()), capabilities, members, 0);
         let world = if self.settled {
             world.well()
         } else {
@@ -117,7 +114,6 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         calls: 0,
         callable: Vec::new(),
         settled: false,
-        mutation: None,
     };
     let settled = Scenario {
         name: "two, running",

@@ -51,11 +51,7 @@ fn bites(mutation: Mutation) -> Option<(&'static str, String)> {
         recover_every: 3,
     };
     scenarios().into_iter().find_map(|scenario| {
-        let scenario = Scenario {
-            mutation: Some(mutation),
-            ..scenario
-        };
-        let world = std::panic::catch_unwind(|| scenario.world()).ok()?;
+        let world = scenario.world().mutated(Some(mutation));
         let report = search(world, &scenario.callable, limits);
         Some((scenario.name, report.violation?))
     })
