@@ -15,7 +15,7 @@
 //! | [`timers`] | everything awaited, as one table |
 //! | [`apply`] | inputs and timers become state |
 //! | [`settle`] | the order of decisions |
-//! | [`startup`], [`choose`], [`switch`], [`dial`], [`check`], [`close`] | the decisions |
+//! | [`startup`], [`choose`], [`switch`], [`reconsider`], [`dial`], [`check`], [`close`] | the decisions |
 //! | [`rules`] | a room for each rule: breaker, grace, failback, lame duck, membership, stalls |
 //! | [`view`] | what the rest of the program sees |
 
@@ -30,9 +30,13 @@ mod invariants;
 mod io;
 mod link;
 mod member;
+mod mutation;
 mod random;
+mod reconsider;
 mod request;
 mod rules;
+#[cfg(test)]
+mod search;
 mod settle;
 mod startup;
 mod switch;
@@ -106,6 +110,8 @@ pub struct Machine {
     next_generation: u64,
     next_op: u64,
     actions: Vec<Action>,
+    #[cfg(test)]
+    mutation: Option<mutation::Mutation>,
 }
 
 impl Machine {
@@ -144,6 +150,8 @@ impl Machine {
             next_generation: 0,
             next_op: 0,
             actions: Vec::new(),
+            #[cfg(test)]
+            mutation: None,
         };
         machine.begin_startup();
         machine
