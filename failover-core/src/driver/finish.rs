@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use backend_api::Backend;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -44,16 +45,12 @@ impl<B: Backend> Driver<B> {
         let _ = timeout(LAST_WAIT, all(&mut self.retiring)).await;
         self.retiring.detach_all();
         self.emit(EventKind::Closed);
-        // The end of the events ends the callbacks; the end of the calls answers whoever waits for the close, so it is
-        // last.
-        let Self {
-            calls,
-            events,
-            mut callbacks,
-            ..
-        } = self;
-        drop(events);
+        let mut callbacks = std::mem::take(&mut self.callbacks);
+        let calls = std::mem::replace(&mut self.calls, mpsc::unbounded_channel().1);
+        // The end of the events ends the callbacks.
+        drop(self);
         let _ = timeout(LAST_WAIT, all(&mut callbacks)).await;
+        // This answers whoever waits for the close, so it is last.
         drop(calls);
     }
 }

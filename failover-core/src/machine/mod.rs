@@ -100,6 +100,8 @@ pub struct Machine {
     lingering: BTreeSet<Generation>,
     /// Failback waits until released: an operator moved the traffic, or pinned it.
     suspended: Option<rules::failback::Suspension>,
+    /// The active that an operator forced although it was unfit, for as long as it is.
+    forced: Option<MemberId>,
     /// The member that traffic is about to go back to, while its timer runs.
     returning: Option<MemberId>,
     /// How often all members were tried in vain.
@@ -142,6 +144,7 @@ impl Machine {
             closing: Vec::new(),
             lingering: BTreeSet::new(),
             suspended: None,
+            forced: None,
             returning: None,
             attempts: 0,
             degraded: false,

@@ -39,6 +39,7 @@ impl Machine {
             }
             return;
         };
+        self.settle_force();
         if let Some((reason, end)) = self.must_move(active) {
             if let Some(to) = self.best_fit() {
                 self.begin_switch(to, reason, end, None);
@@ -55,6 +56,9 @@ impl Machine {
             return Some(match leaving {
                 Leaving::Disable | Leaving::Remove => (Reason::Removed, self.usual_drain()),
             });
+        }
+        if self.is_held_by_force(active) {
+            return None;
         }
         if let Some(end) = self.lame_duck_moves(member) {
             return Some((Reason::LameDuck, end));

@@ -147,6 +147,7 @@ impl Machine {
             .last_active
             .map(|(id, _)| id)
             .filter(|id| self.member(*id).is_some());
+        self.forced = switch.force.then_some(to);
         let old = self.active.replace(to);
         self.last_active = Some((to, generation));
         self.attempts = 0;

@@ -30,10 +30,18 @@ async fn an_unhealthy_target_is_refused_unless_forced() {
     group.assert_active("a");
     assert_eq!(group.moves(), []);
     group.force_switch_to("b").await.unwrap();
+    // What the operator knew does not move the traffic back.
+    after(secs(30)).await;
     assert_eq!(
         group.moves(),
         [moved("a", "b", Reason::Manual, Kind::Steal)]
     );
+    // Once it was well, it is an active like any other.
+    group.server("b").set_unhealthy(None);
+    after(secs(2)).await;
+    group.server("b").set_unhealthy(Some("again"));
+    after(secs(2)).await;
+    group.assert_active("a");
     group.end().await;
 }
 

@@ -101,6 +101,7 @@ impl Machine {
 
     pub(in crate::machine) fn release(&mut self, id: RequestId) {
         self.suspended = None;
+        self.forced = None;
         self.answer(id, Answer::Done);
     }
 }

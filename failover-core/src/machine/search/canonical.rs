@@ -83,6 +83,7 @@ fn group(canon: &mut Canon, machine: &Machine) {
         canon.put((switch.caller.is_some(), switch.force));
     }
     canon.put((machine.redial, machine.suspended, machine.returning));
+    canon.put(machine.forced);
     canon.put((machine.queue.len(), machine.closing.len()));
     for (_, request) in &machine.queue {
         if let Request::SwitchTo { to, end, force } = request {
