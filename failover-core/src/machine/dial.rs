@@ -268,21 +268,26 @@ impl Machine {
             .iter()
             .filter(|member| member.open().is_some() && self.is_warm(member))
             .count();
-        let Some(beyond) = warm.checked_sub(count as usize) else {
-            return;
-        };
-        // An unhealthy one is kept only as long as there are not enough of the others.
+        let beyond = warm.saturating_sub(count as usize);
         let (mut surplus, unhealthy): (Vec<&Member>, Vec<&Member>) = self
             .members
             .iter()
             .filter(|member| standing(member) && !spared(member))
             .partition(|member| !member.is_unhealthy());
         surplus.sort_by(|a, b| self.order(Role::Standby, a, b));
+        // An unhealthy one is kept until there are enough that are known to be better: else two that are both unhealthy
+        // would take turns.
+        let better = surplus.iter().filter(|member| member.is_healthy()).count();
+        let worse = if better >= count as usize {
+            unhealthy
+        } else {
+            Vec::new()
+        };
         let gone: Vec<MemberId> = surplus
             .iter()
             .rev()
             .take(beyond)
-            .chain(&unhealthy)
+            .chain(&worse)
             .map(|member| member.id)
             .collect();
         for id in gone {

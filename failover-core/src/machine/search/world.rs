@@ -4,6 +4,7 @@
 use backend_api::{Capabilities, Generation};
 
 use super::event::{Call, Event, Trouble};
+use crate::config::Standby;
 use crate::machine::invariants::{Observer, Step, Violation};
 use crate::machine::member::{Mark, Stage};
 use crate::machine::mutation::Mutation;
@@ -265,15 +266,19 @@ impl World {
         let Some(active) = machine.active else {
             return false;
         };
-        let eligible = machine.members.iter().any(|member| {
-            member.id != active && member.takes_part() && member.mark != Some(Mark::Operator)
-        });
-        let armed = machine
-            .members
-            .iter()
-            .any(|member| member.stage() == Some(Stage::Standby));
-        let wanted = machine.rules.standby != crate::config::Standby::Count(0);
-        machine.switch.is_none() && (!eligible || !wanted || (armed && !machine.degraded))
+        let others = machine.members.iter().filter(|member| member.id != active);
+        let eligible = others
+            .clone()
+            .filter(|member| member.takes_part() && member.mark != Some(Mark::Operator))
+            .count();
+        let armed = others
+            .filter(|member| member.stage() == Some(Stage::Standby) && !member.is_unhealthy())
+            .count();
+        let wanted = match machine.rules.standby {
+            Standby::All => 1,
+            Standby::Count(count) => count as usize,
+        };
+        machine.switch.is_none() && armed >= wanted.min(eligible)
     }
 
     /// The state in a few words, for whoever reads a history.
