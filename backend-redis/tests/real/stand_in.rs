@@ -24,7 +24,7 @@ pub(crate) struct StandIn {
 }
 
 /// A connected member.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Link {
     pub(crate) name: &'static str,
     pub(crate) generation: Generation,
