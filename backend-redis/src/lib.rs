@@ -41,6 +41,7 @@
 //! username = "app"
 //! password = "${REDIS_PASSWORD}"
 //! client_name = "shop"
+//! # for rediss:// with certificates of your own (feature `tls`): ca_file = "/etc/ssl/redis-ca.pem"
 //! ```
 //!
 //! Not here: pub/sub across switches, cluster mode, sentinels.

@@ -64,10 +64,23 @@ async fn a_pop_holds_nobody_up_and_may_last_longer_than_an_operation() {
 
 #[tokio::test]
 async fn a_cancelled_pop_pops_nothing() {
-    let pair = Pair::start(Redis::builder()).await;
+    let mut pair = Pair::start(Redis::builder()).await;
     let mut client = pair.client.clone();
     let pop = client.blpop::<_, Option<(String, String)>>("q", 0.0);
-    tokio::time::timeout(SHORT, pop).await.unwrap_err();
+    tokio::time::timeout(SHORT, async {
+        let aged = async {
+            settled().await;
+            pair.engine.age_leases();
+        };
+        tokio::join!(pop, aged)
+    })
+    .await
+    .unwrap_err();
+    let suspected = pair
+        .engine
+        .suspected
+        .load(std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(suspected, 0, "waiting long is what it is for");
     settled().await;
     let () = client.rpush("q", "x").await.unwrap();
     settled().await;

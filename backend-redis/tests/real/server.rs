@@ -39,10 +39,7 @@ impl Server {
         let directory =
             std::env::temp_dir().join(format!("backend-redis-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .unwrap()
-            .port();
+        let port = free_port();
         let child = Command::new("redis-server")
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--enable-debug-command", "yes"])
@@ -111,6 +108,13 @@ impl Server {
     pub(crate) async fn demote(&self) {
         let () = self.ask("REPLICAOF 127.0.0.1 1").await;
     }
+}
+
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .unwrap()
+        .port()
 }
 
 impl Drop for Server {

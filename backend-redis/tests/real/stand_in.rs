@@ -1,5 +1,7 @@
 //! The engine's part, played by hand: dials, fills the slot, listens to the signals.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use backend_api::engine::{Heard, SignalSource, SlotOwner, Tally, signal_channel};
@@ -17,10 +19,12 @@ pub(crate) struct StandIn {
     pub(crate) heard: UnboundedReceiver<Heard<Settings>>,
     owner: SlotOwner<Connection>,
     generation: u64,
+    /// How often the client raised a suspicion.
+    pub(crate) suspected: Arc<AtomicUsize>,
 }
 
 /// A connected member.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Link {
     pub(crate) name: &'static str,
     pub(crate) generation: Generation,
@@ -40,6 +44,7 @@ impl StandIn {
             heard,
             owner,
             generation: 0,
+            suspected: Arc::default(),
         };
         (stand_in, client)
     }
@@ -77,8 +82,21 @@ impl StandIn {
     }
 
     pub(crate) fn activate(&mut self, link: &Link) -> (Tally<Connection>, Option<Leases>) {
-        self.owner
-            .activate(&link.name.into(), link.generation, &link.connection, || {})
+        let suspected = self.suspected.clone();
+        let suspect = move || {
+            suspected.fetch_add(1, Ordering::SeqCst);
+        };
+        self.owner.activate(
+            &link.name.into(),
+            link.generation,
+            &link.connection,
+            suspect,
+        )
+    }
+
+    /// Leases taken so far are older than `timeouts.operation` from here on.
+    pub(crate) fn age_leases(&mut self) {
+        (0..2).for_each(|_| self.owner.tick());
     }
 
     pub(crate) fn clear(&mut self) {

@@ -100,6 +100,23 @@ async fn a_switch_between_watch_and_exec_is_an_error_and_never_half() {
     assert_eq!(pair.west.ask::<i64>("GET k").await, 2);
 }
 
+#[tokio::test]
+async fn after_exec_and_after_unwatch_a_switch_is_no_error() {
+    let mut pair = Pair::start(Redis::builder()).await;
+    let mut client = pair.client.clone();
+    watch(&mut client, "k").await.unwrap();
+    let mut copy = client.clone();
+    set_atomically(&mut client, 1).await.unwrap();
+    pair.move_west();
+    for handle in [&mut client, &mut copy] {
+        assert_eq!(handle.get::<_, Option<i64>>("k").await.unwrap(), None);
+    }
+    watch(&mut client, "k").await.unwrap();
+    pair.engine.activate(&pair.on_east);
+    redis::cmd("UNWATCH").exec_async(&mut client).await.unwrap();
+    assert_eq!(client.get::<_, Option<i64>>("k").await.unwrap(), Some(1));
+}
+
 // P152
 #[tokio::test]
 async fn transaction_async_over_a_switch_and_over_a_kill_ends_with_moved() {
