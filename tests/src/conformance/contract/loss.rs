@@ -15,7 +15,12 @@ pub(super) async fn run<H: Harness>(suite: &mut Suite<'_, H>) {
             in_time(harness),
         )
         .await;
-    suite.check("loss: it is said once", once(harness)).await;
+    suite
+        .check(
+            "loss: it is said once, also when operations and proofs meet it",
+            once(harness),
+        )
+        .await;
     suite
         .check(
             "loss: a healthy connection has nothing to say",
