@@ -56,9 +56,10 @@ pub trait Harness: Send + Sync {
         None
     }
 
-    /// One operation of an application, the way applications do it, with the answer checked: a connection that hands one
-    /// request's answer to another request is only found here. The best one writes something fresh and reads it back.
-    /// It makes no attempt of its own beyond what the client does.
+    /// One operation of an application, the way applications do it. It makes no attempt of its own beyond what the client
+    /// does, and it checks the answer: a connection that hands one request's answer to another request is only found
+    /// here. The best one writes something fresh and reads it back. Members that do not replicate may then have nothing,
+    /// since the traffic may move between the two; what they must not have is something else.
     async fn operate(&self, client: &<Self::Backend as Backend>::Client) -> Result<(), Error>;
 
     /// How long things may take.
