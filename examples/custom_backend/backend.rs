@@ -4,13 +4,12 @@
 
 use std::{collections::VecDeque, convert::Infallible, io, sync::Arc, time::Duration};
 
+use super::client::Client;
 use failover_core::api::{Backend, Capabilities, Dial, Signals, Slot, async_trait};
 use failover_core::{Error, ErrorKind, Fate};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::{net::TcpStream, task::JoinHandle};
-
-use super::client::Client;
 
 #[derive(Clone, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
