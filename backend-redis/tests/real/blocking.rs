@@ -41,7 +41,7 @@ async fn a_pop_in_flight_ends_on_the_old_member_and_says_so() {
 
 #[tokio::test]
 async fn a_pop_holds_nobody_up_and_may_last_longer_than_an_operation() {
-    let pair = Pair::start(Redis::builder().operation_timeout(SHORT)).await;
+    let pair = Pair::start_with(Redis::builder(), SHORT).await;
     let mut client = pair.client.clone();
     let pop =
         tokio::spawn(async move { client.blpop::<_, Option<(String, String)>>("q", 2.0).await });
@@ -89,7 +89,7 @@ async fn a_cancelled_pop_pops_nothing() {
 
 #[tokio::test]
 async fn a_frozen_server_ends_a_pop_shortly_after_its_own_time() {
-    let mut pair = Pair::start(Redis::builder().operation_timeout(SHORT)).await;
+    let mut pair = Pair::start_with(Redis::builder(), SHORT).await;
     let (tally, _) = pair.engine.activate(&pair.on_east.clone());
     let mut client = pair.client.clone();
     let _: Option<(String, String)> = client.blpop("q", 0.01).await.unwrap();

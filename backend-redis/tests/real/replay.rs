@@ -212,7 +212,7 @@ async fn without_a_next_the_caller_gets_the_servers_own_answer() {
 #[tokio::test]
 async fn a_frozen_active_costs_a_write_its_timeout_and_a_read_moves() {
     let timeout = Duration::from_millis(100);
-    let mut pair = Pair::start(Redis::builder().operation_timeout(timeout)).await;
+    let mut pair = Pair::start_with(Redis::builder(), timeout).await;
     pair.east.freeze();
     let before = Instant::now();
     let error = pair.client.incr::<_, _, i64>("k", 1).await.unwrap_err();
@@ -239,7 +239,7 @@ async fn a_frozen_active_costs_a_write_its_timeout_and_a_read_moves() {
 #[tokio::test]
 async fn large_values_against_a_stalled_server_are_bounded() {
     let timeout = Duration::from_millis(200);
-    let pair = Pair::start(Redis::builder().operation_timeout(timeout)).await;
+    let pair = Pair::start_with(Redis::builder(), timeout).await;
     pair.east.freeze();
     let value = vec![b'x'; 1 << 20];
     let before = Instant::now();
