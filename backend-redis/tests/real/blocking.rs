@@ -77,9 +77,8 @@ async fn a_cancelled_pop_pops_nothing() {
         .suspected
         .load(std::sync::atomic::Ordering::SeqCst);
     assert_eq!(suspected, 0, "waiting long is what it is for");
-    settled().await;
+    pair.east.clients_become(1).await;
     let () = client.rpush("q", "x").await.unwrap();
-    settled().await;
     assert_eq!(pair.east.ask::<i64>("LLEN q").await, 1);
 }
 
