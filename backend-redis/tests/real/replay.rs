@@ -18,7 +18,9 @@ async fn eaten<T>(
     replay: Replay,
     operation: impl AsyncFnOnce(&mut FailoverConnection) -> T,
 ) -> (T, Pair) {
-    let mut pair = Pair::start(Redis::builder().replay(replay)).await;
+    // The drop is what counts here, so the timeout is out of the way.
+    let builder = Redis::builder().operation_timeout(WAIT * 5);
+    let mut pair = Pair::start(builder.replay(replay)).await;
     let proxy = Proxy::start(pair.east.port).await;
     pair.engine.bring_up("east", proxy.settings()).await;
     for server in [&pair.east, &pair.west] {
