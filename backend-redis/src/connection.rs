@@ -163,14 +163,17 @@ impl Connection {
     /// Keeps a dedicated socket, on which nothing is under way, for the next who needs one.
     pub(crate) fn keep(&self, socket: Dedicated) {
         let mut idle = locked(&self.inner.idle);
-        if !socket.has_ended() && !self.is_retired() && idle.len() < IDLE {
+        if !socket.has_ended() && !self.has_ended() && idle.len() < IDLE {
             idle.push(socket);
         }
     }
 
     /// Ends every socket and task of the connection. When it returns they are closed.
     pub(crate) async fn retire(&self) {
-        self.inner.state.retired.store(true, Ordering::Release);
+        // What had ended by itself was lost: that is what its operations are told.
+        if !self.has_ended() {
+            self.inner.state.retired.store(true, Ordering::Release);
+        }
         self.inner.state.ended.store(true, Ordering::Release);
         let tasks = locked(&self.inner.tasks).take();
         locked(&self.inner.idle).clear();

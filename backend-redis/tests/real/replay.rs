@@ -19,8 +19,8 @@ async fn eaten<T>(
     operation: impl AsyncFnOnce(&mut FailoverConnection) -> T,
 ) -> (T, Pair) {
     // The drop is what counts here, so the timeout is out of the way.
-    let builder = Redis::builder().operation_timeout(WAIT * 5);
-    let mut pair = Pair::start(builder.replay(replay)).await;
+    let builder = Redis::builder().replay(replay);
+    let mut pair = Pair::start_with(builder, WAIT * 5).await;
     let proxy = Proxy::start(pair.east.port).await;
     pair.engine.bring_up("east", proxy.settings()).await;
     for server in [&pair.east, &pair.west] {
