@@ -159,7 +159,9 @@ impl Machine {
             Link::Dialling { .. } => member.failures == 0,
             Link::Open(open) => match open.stage {
                 Stage::Unproven => open.task.is_some() && member.failures == 0,
-                Stage::Ready | Stage::Standby => !member.is_unhealthy(),
+                // A marked one is not armed any more.
+                Stage::Ready => !member.is_unhealthy() && member.mark.is_none(),
+                Stage::Standby => !member.is_unhealthy(),
                 Stage::Chosen { .. } => true,
                 Stage::Draining => self.can_serve_again(member),
                 Stage::Active => false,
@@ -269,17 +271,17 @@ impl Machine {
             .filter(|member| member.open().is_some() && self.is_warm(member))
             .count();
         let beyond = warm.saturating_sub(count as usize);
-        let (mut surplus, unhealthy): (Vec<&Member>, Vec<&Member>) = self
+        let (mut surplus, unfit): (Vec<&Member>, Vec<&Member>) = self
             .members
             .iter()
             .filter(|member| standing(member) && !spared(member))
-            .partition(|member| !member.is_unhealthy());
+            .partition(|member| self.is_warm(member));
         surplus.sort_by(|a, b| self.order(Role::Standby, a, b));
-        // An unhealthy one is kept until there are enough that are known to be better: else two that are both unhealthy
+        // An unfit one is kept until there are enough that are known to be better: else two that are both unhealthy
         // would take turns.
         let better = surplus.iter().filter(|member| member.is_healthy()).count();
         let worse = if better >= count as usize {
-            unhealthy
+            unfit
         } else {
             Vec::new()
         };
