@@ -164,3 +164,31 @@ fn a_manual_move_ignores_grace_starts_none_and_suspends_failback() {
     assert_eq!(story.active(), Some(0));
     assert!(!story.machine.view().failback_suspended);
 }
+
+#[test]
+fn many_groups_do_not_return_in_one_step() {
+    // P79
+    let mut returns = Vec::new();
+    for seed in 1..=100 {
+        let mut story = Story::seeded(&[1.0, 0.5], seed, |rules| {
+            rules.failback.grace = Duration::from_secs(30);
+        });
+        story.run(1_000);
+        story.kill(0);
+        story.revive(0);
+        story.run(60_000);
+        let last = story.moves().last().copied();
+        returns.extend(
+            last.filter(|moved| moved.3 == Reason::Failback)
+                .map(|moved| moved.0),
+        );
+    }
+    assert_eq!(returns.len(), 100);
+    for second in 31..41 {
+        let then = returns.iter().filter(|at| **at / 1_000 == second).count();
+        assert!(
+            (1..30).contains(&then),
+            "{then} in second {second}: {returns:?}"
+        );
+    }
+}
