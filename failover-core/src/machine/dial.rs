@@ -45,7 +45,8 @@ impl Machine {
     fn shuns_marked(&self) -> bool {
         self.active.is_some()
             || self.members.iter().any(|member| {
-                let hopeful = member.failures == 0 || self.is_usable(member);
+                let proven = !matches!(member.stage(), None | Some(Stage::Unproven));
+                let hopeful = member.failures == 0 || (proven && !member.is_unhealthy());
                 member.takes_part() && member.mark.is_none() && hopeful
             })
     }
