@@ -1,1 +1,66 @@
 //! Redis for the failover engine, through redis-rs.
+//!
+//! [`Redis`] is the backend: how a member is connected, proven and retired. [`FailoverConnection`] is what an application
+//! holds: a redis-rs connection to whichever member is active.
+//!
+//! ```
+//! use backend_api::{Backend, Member};
+//! use backend_redis::{FailoverConnection, Redis, Replay, Settings};
+//! use redis::AsyncCommands;
+//!
+//! let backend = Redis::builder().replay(Replay::Reads).build()?;
+//! let east = Member::new("east", Settings::new("redis://app@east.example/0").password("secret"));
+//! backend.validate(&east.settings)?;
+//!
+//! // The engine makes the connection; here is what is done with it.
+//! async fn visit(connection: &mut FailoverConnection) -> redis::RedisResult<i64> {
+//!     match connection.incr("visits", 1).await {
+//!         Err(error) => {
+//!             if let Some(cause) = FailoverConnection::cause(&error) {
+//!                 eprintln!("{:?}, applied: {:?}", cause.kind(), cause.fate());
+//!             }
+//!             Err(error)
+//!         }
+//!         visits => visits,
+//!     }
+//! }
+//! # Ok::<(), backend_api::Error>(())
+//! ```
+//!
+//! In TOML, a member's table takes what [`Settings`] has beside the engine's own keys, and `[backend]` takes
+//! [`Options`]:
+//!
+//! ```toml
+//! [backend]
+//! replay = "reads"             # never | reads | all
+//! operation_timeout = "500ms"
+//!
+//! [[member]]
+//! name = "east"
+//! url = "redis://east.example:6379/0"
+//! username = "app"
+//! password = "${REDIS_PASSWORD}"
+//! client_name = "shop"
+//! ```
+//!
+//! Not here: pub/sub across switches, cluster mode, sentinels.
+
+mod backend;
+mod check;
+mod client;
+mod commands;
+mod config;
+mod connect;
+mod connection;
+mod dedicated;
+mod error;
+mod probe;
+mod target;
+#[cfg(feature = "tls")]
+mod tls;
+
+pub use backend::{Redis, RedisBuilder};
+pub use check::{PingCheck, RoleCheck};
+pub use client::FailoverConnection;
+pub use config::{Options, Replay, Settings};
+pub use connection::Connection;

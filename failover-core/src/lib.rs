@@ -12,6 +12,8 @@ pub mod memory;
 pub mod status;
 
 pub use backend_api as api;
+#[cfg(feature = "redis")]
+pub use backend_redis as redis;
 pub use builder::Builder;
 pub use driver::Moved;
 pub use group::Failover;

@@ -1,0 +1,188 @@
+//! [`Redis`]: the contract, implemented.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_api::{
+    Backend, Capabilities, Dial, Error, ErrorKind, FromOptions, HealthCheck, Slot, async_trait,
+};
+
+use crate::check::{PingCheck, RoleCheck};
+use crate::client::FailoverConnection;
+use crate::commands::Commands;
+use crate::config::{Options, Replay, Settings};
+use crate::connect::{Connector, OnDisconnect};
+use crate::connection::Connection;
+use crate::probe;
+use crate::target::Target;
+
+/// The Redis backend. One value serves one group.
+pub struct Redis {
+    options: Options,
+    commands: Arc<Commands>,
+}
+
+impl Redis {
+    /// The backend with default options; see [`builder`](Self::builder) for others.
+    pub fn new() -> Self {
+        Self::of(Options::default())
+    }
+
+    /// Options by code; the same as the `[backend]` table.
+    pub fn builder() -> RedisBuilder {
+        RedisBuilder::default()
+    }
+
+    fn of(options: Options) -> Self {
+        Self {
+            options,
+            commands: Arc::default(),
+        }
+    }
+
+    /// The options of the group.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+}
+
+impl Default for Redis {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Redis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redis")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl FromOptions for Redis {
+    type Options = Options;
+
+    fn from_options(options: Options) -> Result<Self, Error> {
+        options.check()?;
+        Ok(Self::of(options))
+    }
+}
+
+/// Builds a [`Redis`]. See [`Options`] for what each value means and its default.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct RedisBuilder {
+    options: Options,
+}
+
+impl RedisBuilder {
+    /// See [`Options::replay`].
+    pub fn replay(mut self, replay: Replay) -> Self {
+        self.options.replay = replay;
+        self
+    }
+
+    /// See [`Options::allow_replicas`].
+    pub fn allow_replicas(mut self, allow: bool) -> Self {
+        self.options.allow_replicas = allow;
+        self
+    }
+
+    /// See [`Options::operation_timeout`].
+    pub fn operation_timeout(mut self, timeout: Duration) -> Self {
+        self.options.operation_timeout = timeout;
+        self
+    }
+
+    /// See [`Options::tcp_nodelay`].
+    pub fn tcp_nodelay(mut self, nodelay: bool) -> Self {
+        self.options.tcp_nodelay = nodelay;
+        self
+    }
+
+    /// See [`Options::user_timeout`].
+    pub fn user_timeout(mut self, timeout: Duration) -> Self {
+        self.options.user_timeout = Some(timeout);
+        self
+    }
+
+    /// See [`Options::keepalive`].
+    pub fn keepalive(mut self, time: Duration) -> Self {
+        self.options.keepalive = Some(time);
+        self
+    }
+
+    /// Fails with [`ErrorKind::Config`] where an option cannot be used.
+    pub fn build(self) -> Result<Redis, Error> {
+        Redis::from_options(self.options)
+    }
+}
+
+#[async_trait]
+impl Backend for Redis {
+    type Settings = Settings;
+    type Connection = Connection;
+    type Client = FailoverConnection;
+
+    fn client(&self, slot: Slot<Connection>) -> FailoverConnection {
+        FailoverConnection::new(slot, self.commands.clone(), &self.options)
+    }
+
+    async fn connect(&self, dial: Dial<'_, Settings>) -> Result<Connection, Error> {
+        let target = Target::parse(&dial.member.settings)?;
+        let connector = Arc::new(Connector::new(target, &self.options));
+        let address = connector.target.address.clone();
+        let on_disconnect: OnDisconnect = {
+            let signals = dial.signals.clone();
+            let address = address.clone();
+            Arc::new(move || {
+                signals.lost(Error::new(
+                    ErrorKind::Lost,
+                    format!("the connection to {address} ended"),
+                ));
+            })
+        };
+        let opening = connector.open(Some(self.options.operation_timeout), Some(on_disconnect));
+        let (shared, driver) = tokio::time::timeout(dial.timeout, opening)
+            .await
+            .unwrap_or_else(|_elapsed| {
+                Err(Error::new(
+                    ErrorKind::Timeout,
+                    format!("{address} did not answer within {:?}", dial.timeout),
+                )
+                .with_operation("connect"))
+            })?;
+        let connection = Connection::start(connector, shared, driver, dial.signals, dial.timeout);
+        if !self.commands.is_known() {
+            let commands = self.commands.clone();
+            let link = connection.shared();
+            connection.spawn(async move { commands.learn(link).await });
+        }
+        Ok(connection)
+    }
+
+    async fn prove(&self, connection: &Connection) -> Result<(), Error> {
+        probe::ping_and_role(connection, self.options.allow_replicas).await
+    }
+
+    async fn retire(&self, connection: Connection) {
+        connection.retire().await;
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new().serving_again_after_drain()
+    }
+
+    fn checks(&self) -> Vec<Arc<dyn HealthCheck<Self>>> {
+        vec![Arc::new(PingCheck), Arc::new(RoleCheck)]
+    }
+
+    fn default_checks(&self) -> Vec<String> {
+        vec!["ping".to_owned(), "role".to_owned()]
+    }
+
+    fn validate(&self, settings: &Settings) -> Result<(), Error> {
+        Target::parse(settings).map(drop)
+    }
+}

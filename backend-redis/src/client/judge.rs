@@ -1,0 +1,148 @@
+//! What follows from an attempt that failed: what the engine is told, what the caller is told, and whether the work may
+//! run again on the next active.
+
+use std::time::Duration;
+
+use backend_api::{Epoch, Error, ErrorKind, Fate, Lease, Outcome};
+use redis::RedisResult;
+
+use super::work::{Trouble, Work};
+use crate::commands::Commands;
+use crate::config::Replay;
+use crate::connection::Connection;
+use crate::error;
+
+/// A failed attempt.
+pub(super) struct Failed<A> {
+    /// What the caller gets if it stays at that.
+    pub(super) answer: RedisResult<A>,
+    /// The turn on which it failed.
+    pub(super) epoch: Epoch,
+    /// It may run on the next active.
+    pub(super) again: bool,
+    /// It never left: a lack of an active explains it better than the end of a connection.
+    pub(super) unsent: bool,
+}
+
+/// On which socket it was tried.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Socket {
+    Shared,
+    /// Its end says nothing certain about the shared one, and what blocked there does not run again.
+    Dedicated,
+}
+
+/// What a verdict depends on besides the attempt.
+pub(super) struct Judge<'c> {
+    pub(super) commands: &'c Commands,
+    pub(super) replay: Replay,
+    pub(super) operation_timeout: Duration,
+}
+
+impl Judge<'_> {
+    #[cold]
+    pub(super) fn failed<W: Work>(
+        &self,
+        work: &W,
+        lease: Lease<Connection>,
+        socket: Socket,
+        trouble: &Trouble,
+        answer: RedisResult<W::Answer>,
+    ) -> Failed<W::Answer> {
+        let epoch = lease.epoch();
+        let connection = lease.connection().clone();
+        let (answer, again) = match trouble {
+            Trouble::Mistake => {
+                lease.finish(Outcome::Neutral);
+                (answer, false)
+            }
+            Trouble::Rejected(kind, said) => {
+                let reason = error::condemnation(*kind, said).with_operation(work.name());
+                connection.signals().condemned(reason);
+                lease.finish(Outcome::Failure);
+                let again = work.untouched(&answer, self.commands);
+                (answer, again)
+            }
+            Trouble::Gone | Trouble::Late => {
+                let retired = connection.is_retired();
+                let reason = match trouble {
+                    Trouble::Late if !retired => self.late(&connection, socket),
+                    _ => connection.interrupted(),
+                };
+                if matches!(trouble, Trouble::Gone) && socket == Socket::Shared && !retired {
+                    // Usually the driver said so already.
+                    connection.signals().lost(reason.clone());
+                }
+                // A retired connection says nothing about its member: the engine ended it.
+                lease.finish(if retired {
+                    Outcome::Neutral
+                } else {
+                    Outcome::Failure
+                });
+                let reads = work.reads(self.commands);
+                let again = socket == Socket::Shared
+                    && match self.replay {
+                        Replay::Never => false,
+                        Replay::Reads => reads,
+                        Replay::All => true,
+                    };
+                let reason = reason
+                    .with_member(connection.signals().member())
+                    .with_operation(work.name());
+                let reason = if reads {
+                    reason
+                } else {
+                    reason.with_fate(Fate::MayHaveBeenApplied)
+                };
+                (Err(error::wrap(with_cause(reason, answer))), again)
+            }
+        };
+        Failed {
+            answer,
+            epoch,
+            again,
+            unsent: false,
+        }
+    }
+
+    /// The connection could not even take it.
+    #[cold]
+    pub(super) fn unsent<W: Work>(
+        &self,
+        work: &W,
+        lease: Lease<Connection>,
+        reason: Error,
+        outcome: Outcome,
+    ) -> Failed<W::Answer> {
+        let epoch = lease.epoch();
+        let reason = reason
+            .with_member(lease.member())
+            .with_operation(work.name())
+            .with_fate(Fate::NotApplied);
+        lease.finish(outcome);
+        Failed {
+            answer: Err(error::wrap(reason)),
+            epoch,
+            again: true,
+            unsent: true,
+        }
+    }
+
+    fn late(&self, connection: &Connection, socket: Socket) -> Error {
+        let bound = match socket {
+            Socket::Shared => format!(" within {:?}", self.operation_timeout),
+            Socket::Dedicated => " in time".to_owned(),
+        };
+        Error::new(
+            ErrorKind::Timeout,
+            format!("{} did not answer{bound}", connection.address()),
+        )
+    }
+}
+
+fn with_cause<A>(reason: Error, answer: RedisResult<A>) -> Error {
+    match answer {
+        Ok(_) => reason,
+        Err(cause) => reason.with_source(cause),
+    }
+}

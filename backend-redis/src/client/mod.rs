@@ -1,0 +1,201 @@
+//! [`FailoverConnection`]: what applications use. A connection to whichever member is active.
+//!
+//! The way of an ordinary command is short: a lease, the cached clone of the connection, redis-rs's own sending, the
+//! outcome. Everything else (replay, blocking, WATCH, cursors) is off that way, in the modules beside this one.
+
+mod blocking;
+mod judge;
+mod pin;
+mod replay;
+mod route;
+mod scan;
+mod watch;
+mod work;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_api::{Error, ErrorKind, Generation, Lease, Slot};
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+
+use crate::commands::Commands;
+use crate::config::{Options, Replay};
+use crate::connection::Connection;
+use crate::error;
+use judge::Judge;
+use pin::Pin;
+use route::Route;
+use watch::OnPin;
+use work::{Batch, Work};
+
+/// A connection to the active member, across switches. Cheap to clone; clones share nothing that they could wait for, so
+/// give each task its own.
+///
+/// It implements [`ConnectionLike`], so `AsyncCommands`, pipelines, atomic pipelines, scripts, SCAN iterators and
+/// [`redis::aio::transaction_async`] work unchanged. What differs from one plain connection:
+///
+/// - A command waits up to `unavailable.wait` for an active, and fails after `operation_timeout` without an answer.
+/// - What the server certainly did not apply (never sent, or answered with READONLY, LOADING, MASTERDOWN or CLUSTERDOWN)
+///   runs again on the next active. If there is none in time, the caller gets the server's own answer.
+/// - What was interrupted runs again as [`Replay`] says. Otherwise its error says that it may have been applied.
+/// - Blocking commands use a socket of their own, and end with the member they are on.
+/// - WATCH uses a socket of its own, which this handle and clones made of it from then on use until EXEC or UNWATCH. If
+///   the active changes in between, the next command fails with [`ErrorKind::Moved`] and nothing of the transaction was
+///   applied.
+/// - A cursor of another active than the present one fails with [`ErrorKind::Moved`]: start the scan again.
+/// - Commands that would change the shared connection (SELECT, AUTH, SUBSCRIBE, MULTI outside an atomic pipeline, ..) fail
+///   with [`ErrorKind::Unsupported`] and a text that says what to use.
+///
+/// Dropping a future gives the operation up: what was not yet written is not sent, what was written is still executed.
+///
+/// [`cause`](Self::cause) finds the contract's error, with its kind and fate, inside a [`RedisError`].
+#[derive(Clone)]
+pub struct FailoverConnection {
+    slot: Slot<Connection>,
+    shared: Arc<Shared>,
+    /// A clone of the active's connection, so that a command need not make one. It is no lease: retiring ends it.
+    cached: Option<(Generation, MultiplexedConnection)>,
+    pin: Option<Arc<Pin>>,
+    cursors: scan::Own,
+}
+
+/// What all clones have in common. It holds no slot and no connection.
+struct Shared {
+    commands: Arc<Commands>,
+    replay: Replay,
+    operation_timeout: Duration,
+    cursors: scan::Cursors,
+}
+
+impl FailoverConnection {
+    pub(crate) fn new(slot: Slot<Connection>, commands: Arc<Commands>, options: &Options) -> Self {
+        Self {
+            slot,
+            shared: Arc::new(Shared {
+                commands,
+                replay: options.replay,
+                operation_timeout: options.operation_timeout,
+                cursors: scan::Cursors::default(),
+            }),
+            cached: None,
+            pin: None,
+            cursors: scan::Own::default(),
+        }
+    }
+
+    /// The contract's error inside a driver's error, where the failure is ours to explain: its kind, member and
+    /// [fate](backend_api::Fate). `None` for what the server or redis-rs itself said.
+    pub fn cause(error: &RedisError) -> Option<&Error> {
+        error::cause(error)
+    }
+
+    async fn run<W: Work>(&mut self, work: W, route: Route) -> RedisResult<W::Answer> {
+        if route != Route::Shared || self.pin.is_some() {
+            return Box::pin(self.run_apart(work, route)).await;
+        }
+        let lease = match self.slot.lease().await {
+            Ok(lease) => lease,
+            Err(reason) => return Err(replay::unavailable(&work, reason)),
+        };
+        match self.attempt(&work, lease, false).await {
+            Ok(answer) => answer,
+            Err(failed) => Box::pin(self.recover(work, failed, false)).await,
+        }
+    }
+
+    /// Whatever is not an ordinary command on the shared socket.
+    async fn run_apart<W: Work>(&mut self, work: W, route: Route) -> RedisResult<W::Answer> {
+        let (own_time, scans) = match route {
+            Route::Refused(text) => {
+                let error = Error::new(ErrorKind::Unsupported, text).with_operation(work.name());
+                return Err(error::wrap(error));
+            }
+            Route::Blocking(time) | Route::Wait(time) => (time, false),
+            Route::Scan => (Some(Duration::ZERO), true),
+            Route::Shared | Route::Watch | Route::Unwatch => (Some(Duration::ZERO), false),
+        };
+        if let OnPin::Answer(answer) = self.on_pin(&work, own_time, scans).await {
+            return answer;
+        }
+        if let Route::Blocking(_) | Route::Wait(_) = route {
+            return self.block(&work, own_time).await;
+        }
+        let lease = self.lease_for(&work).await?;
+        match self.attempt(&work, lease, scans).await {
+            Ok(answer) => answer,
+            Err(failed) => self.recover(work, failed, scans).await,
+        }
+    }
+
+    /// WATCH and UNWATCH change this handle; only single commands can be either.
+    async fn run_command(&mut self, command: &Cmd) -> RedisResult<Value> {
+        match route::of_command(command) {
+            Route::Unwatch => Box::pin(self.unwatch(command)).await,
+            Route::Watch => {
+                Box::pin(async {
+                    match self.on_pin(&command, Some(Duration::ZERO), false).await {
+                        OnPin::Answer(answer) => answer,
+                        OnPin::Over => self.watch(command).await,
+                    }
+                })
+                .await
+            }
+            route => self.run(command, route).await,
+        }
+    }
+
+    /// The cached clone of the leased connection, made anew where another one is active now.
+    fn link(&mut self, lease: &Lease<Connection>) -> &mut MultiplexedConnection {
+        let generation = lease.generation();
+        if !matches!(&self.cached, Some((known, _link)) if *known == generation) {
+            self.cached = Some((generation, lease.connection().shared()));
+        }
+        let (_generation, link) = self.cached.as_mut().expect("filled just now");
+        link
+    }
+
+    fn judge(&self) -> Judge<'_> {
+        Judge {
+            commands: &self.shared.commands,
+            replay: self.shared.replay,
+            operation_timeout: self.shared.operation_timeout,
+        }
+    }
+}
+
+impl ConnectionLike for FailoverConnection {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(self.run_command(cmd))
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        let work = Batch {
+            pipeline,
+            offset,
+            count,
+        };
+        Box::pin(self.run(work, route::of_pipeline(pipeline)))
+    }
+
+    /// The database of the active member; 0 while there is none.
+    fn get_db(&self) -> i64 {
+        self.slot
+            .try_lease()
+            .map_or(0, |lease| lease.connection().db())
+    }
+}
+
+impl std::fmt::Debug for FailoverConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FailoverConnection")
+            .field("slot", &self.slot)
+            .field("watching", &self.pin.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,124 @@
+//! One attempt, and the attempts after it on the next actives.
+//!
+//! Bounded as a whole by the slot's `wait` from the first failure on: an operation is not carried from member to member
+//! for longer than it would wait for an active.
+
+use backend_api::{Epoch, Error, Fate, Lease, Outcome};
+use redis::{RedisError, RedisResult};
+use tokio::time::Instant;
+
+use super::FailoverConnection;
+use super::judge::{Failed, Socket};
+use super::work::Work;
+use crate::connection::Connection;
+use crate::error;
+
+/// No active: it certainly was not sent.
+#[cold]
+pub(super) fn unavailable<W: Work>(work: &W, reason: Error) -> RedisError {
+    let reason = reason
+        .with_operation(work.name())
+        .with_fate(Fate::NotApplied);
+    error::wrap(reason)
+}
+
+impl FailoverConnection {
+    /// Sends once, on the shared socket of the leased connection.
+    pub(super) async fn attempt<W: Work>(
+        &mut self,
+        work: &W,
+        lease: Lease<Connection>,
+        scans: bool,
+    ) -> Result<RedisResult<W::Answer>, Failed<W::Answer>> {
+        if scans && let Err(moved) = self.check_cursors(work, lease.epoch()) {
+            lease.finish(Outcome::Neutral);
+            return Ok(Err(error::wrap(moved.with_operation(work.name()))));
+        }
+        if lease.connection().has_ended() {
+            // The engine is about to replace it. Sent now, the fate of a write would be unknown; so it is not.
+            let reason = lease.connection().interrupted();
+            return Err(self.judge().unsent(work, lease, reason, Outcome::Neutral));
+        }
+        let answer = work.send(self.link(&lease)).await;
+        match work.trouble(&answer) {
+            None => {
+                if scans && let Ok(answer) = &answer {
+                    self.note_cursors(work, answer, lease.epoch());
+                }
+                lease.finish(Outcome::Success);
+                Ok(answer)
+            }
+            Some(trouble) => {
+                Err(self
+                    .judge()
+                    .failed(work, lease, Socket::Shared, &trouble, answer))
+            }
+        }
+    }
+
+    /// After the first attempt failed: the next ones, while they are allowed and there is somewhere to go.
+    #[cold]
+    pub(super) async fn recover<W: Work>(
+        &mut self,
+        work: W,
+        mut failed: Failed<W::Answer>,
+        scans: bool,
+    ) -> RedisResult<W::Answer> {
+        let mut deadline = None;
+        loop {
+            if let Some(answer) = self.settle(&work, failed, &mut deadline).await {
+                return answer;
+            }
+            let lease = self.lease_for(&work).await?;
+            match self.attempt(&work, lease, scans).await {
+                Ok(answer) => return answer,
+                Err(again) => failed = again,
+            }
+        }
+    }
+
+    pub(super) async fn lease_for<W: Work>(&self, work: &W) -> RedisResult<Lease<Connection>> {
+        self.slot
+            .lease()
+            .await
+            .map_err(|reason| unavailable(work, reason))
+    }
+
+    /// `None` once another active is there and the work may run on it; otherwise what the caller gets.
+    pub(super) async fn settle<W: Work>(
+        &self,
+        work: &W,
+        failed: Failed<W::Answer>,
+        deadline: &mut Option<Instant>,
+    ) -> Option<RedisResult<W::Answer>> {
+        if !failed.again {
+            return Some(failed.answer);
+        }
+        let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.slot.wait());
+        match tokio::time::timeout_at(deadline, self.slot.moved_from(failed.epoch)).await {
+            Ok(Ok(_moved)) => None,
+            Ok(Err(reason)) if failed.unsent => Some(Err(unavailable(work, reason))),
+            Ok(Err(_)) | Err(_) => Some(failed.answer),
+        }
+    }
+
+    pub(super) fn check_cursors<W: Work>(&mut self, work: &W, now: Epoch) -> Result<(), Error> {
+        let mut verdict = Ok(());
+        work.each(None, &mut |command, _answer| {
+            if verdict.is_ok() {
+                verdict = self.shared.cursors.check(&mut self.cursors, command, now);
+            }
+        });
+        verdict
+    }
+
+    pub(super) fn note_cursors<W: Work>(&mut self, work: &W, answer: &W::Answer, now: Epoch) {
+        work.each(Some(answer), &mut |command, answer| {
+            if let Some(answer) = answer {
+                self.shared
+                    .cursors
+                    .note(&mut self.cursors, command, answer, now);
+            }
+        });
+    }
+}

@@ -1,0 +1,57 @@
+//! Durations as configurations write them: `"500ms"`, `"2s"`, `"1m"`.
+//!
+//! A number without a unit is refused: nobody should have to guess it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, de};
+
+/// Reads `"500ms"`, `"1.5s"`, `"1m"` or `"1h"`.
+pub(super) fn parse(text: &str) -> Result<Duration, String> {
+    let explain = || format!("{text:?} is not a duration: write \"500ms\", \"2s\" or \"1m\"");
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .ok_or_else(explain)?;
+    let (number, unit) = text.split_at(split);
+    let number: f64 = number.parse().map_err(|_| explain())?;
+    let seconds = match unit.trim() {
+        "ms" => number / 1e3,
+        "s" => number,
+        "m" => number * 60.0,
+        "h" => number * 3600.0,
+        _ => return Err(explain()),
+    };
+    Duration::try_from_secs_f64(seconds).map_err(|_| explain())
+}
+
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    parse(&String::deserialize(from)?).map_err(de::Error::custom)
+}
+
+/// The same for a value that may be absent.
+pub(super) mod optional {
+    use super::{Deserialize, Deserializer, Duration, de, parse};
+
+    pub(in crate::config) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Option::<String>::deserialize(from)?
+            .map(|text| parse(&text).map_err(de::Error::custom))
+            .transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_a_unit() {
+        assert_eq!(parse("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse("2 m"), Ok(Duration::from_secs(120)));
+        for wrong in ["", "5", "s", "-1s", "5 parsecs", "1e99h"] {
+            assert!(parse(wrong).unwrap_err().contains("500ms"), "{wrong}");
+        }
+    }
+}

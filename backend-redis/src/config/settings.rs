@@ -1,0 +1,79 @@
+//! What a `[[member]]` table holds beyond the engine's own keys.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+/// Where one member is, and as whom to speak to it.
+///
+/// User name, password and database can stand in the URL or beside it; those beside it win.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub(crate) url: String,
+    #[serde(default)]
+    pub(crate) username: Option<String>,
+    #[serde(default)]
+    pub(crate) password: Option<String>,
+    #[serde(default)]
+    pub(crate) db: Option<u32>,
+    #[serde(default)]
+    pub(crate) client_name: Option<String>,
+}
+
+impl Settings {
+    /// `redis://[user[:password]@]host[:port][/db]`, `rediss://..` for TLS (feature `tls`), or `unix:///path/to/socket`.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            username: None,
+            password: None,
+            db: None,
+            client_name: None,
+        }
+    }
+
+    /// The user of the server's access list. Default: the one in the URL, or the server's default user.
+    #[must_use]
+    pub fn username(mut self, username: impl Into<String>) -> Self {
+        self.username = Some(username.into());
+        self
+    }
+
+    /// The password. Default: the one in the URL, or none.
+    #[must_use]
+    pub fn password(mut self, password: impl Into<String>) -> Self {
+        self.password = Some(password.into());
+        self
+    }
+
+    /// The number of the database. Default: the one in the URL, or 0.
+    #[must_use]
+    pub fn db(mut self, db: u32) -> Self {
+        self.db = Some(db);
+        self
+    }
+
+    /// What `CLIENT LIST` on the server calls the connections. Default: nothing.
+    #[must_use]
+    pub fn client_name(mut self, name: impl Into<String>) -> Self {
+        self.client_name = Some(name.into());
+        self
+    }
+}
+
+/// By hand: neither the password nor the URL, which may hold one.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Settings");
+        match crate::target::Target::parse(self) {
+            Ok(target) => out.field("address", &format_args!("{}", target.address)),
+            Err(_) => out.field("address", &format_args!("<not usable>")),
+        };
+        out.field("username", &self.username)
+            .field("password", &self.password.as_ref().map(|_| "***"))
+            .field("db", &self.db)
+            .field("client_name", &self.client_name)
+            .finish()
+    }
+}

@@ -1,0 +1,235 @@
+//! Opening one socket: name lookup, stream, TLS, handshake.
+//!
+//! The stream is opened here and not by redis-rs, so that its driver is ours to end: an idle clone of a connection that
+//! redis-rs spawned keeps the socket open for ever. One attempt, no retry, no deadline of its own; dropping the future
+//! leaves nothing behind.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use backend_api::{Error, ErrorKind};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, ProtocolVersion, RedisError};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::config::Options;
+use crate::error;
+use crate::target::{Address, Target};
+
+/// The future that moves the bytes of one socket. The socket lives exactly as long as it.
+pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Called once when a RESP3 socket says that it is gone.
+pub(crate) type OnDisconnect = std::sync::Arc<dyn Fn() + Send + Sync>;
+
+/// How sockets to one member are opened.
+pub(crate) struct Connector {
+    pub(crate) target: Target,
+    tcp_nodelay: bool,
+    user_timeout: Option<Duration>,
+    keepalive: Option<Duration>,
+    /// The server turned out not to know RESP3.
+    old: AtomicBool,
+}
+
+impl Connector {
+    pub(crate) fn new(target: Target, options: &Options) -> Self {
+        Self {
+            target,
+            tcp_nodelay: options.tcp_nodelay,
+            user_timeout: options.user_timeout,
+            keepalive: options.keepalive,
+            old: AtomicBool::new(false),
+        }
+    }
+
+    /// Opens a socket. Commands on it wait `response_timeout` at most; without one the caller bounds them.
+    pub(crate) async fn open(
+        &self,
+        response_timeout: Option<Duration>,
+        on_disconnect: Option<OnDisconnect>,
+    ) -> Result<(MultiplexedConnection, Driver), Error> {
+        if !self.old.load(Ordering::Relaxed) {
+            match self
+                .dial(ProtocolVersion::RESP3, response_timeout, on_disconnect)
+                .await
+            {
+                Err(Failure::Old) => self.old.store(true, Ordering::Relaxed),
+                Err(Failure::Error(error)) => return Err(error),
+                Ok(opened) => return Ok(opened),
+            }
+        }
+        // Before Redis 6 there is no push to tell of the end; the end of the driver tells it as well.
+        match self
+            .dial(ProtocolVersion::RESP2, response_timeout, None)
+            .await
+        {
+            Ok(opened) => Ok(opened),
+            Err(Failure::Error(error)) => Err(error),
+            Err(Failure::Old) => Err(Error::new(
+                ErrorKind::Protocol,
+                format!("{} speaks neither RESP3 nor RESP2", self.target.address),
+            )),
+        }
+    }
+
+    async fn dial(
+        &self,
+        protocol: ProtocolVersion,
+        response_timeout: Option<Duration>,
+        on_disconnect: Option<OnDisconnect>,
+    ) -> Result<(MultiplexedConnection, Driver), Failure> {
+        let mut config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(response_timeout);
+        if let Some(tell) = on_disconnect {
+            config = config.set_push_sender(move |push: redis::PushInfo| {
+                if push.kind == redis::PushKind::Disconnection {
+                    tell();
+                }
+                Ok::<(), ()>(())
+            });
+        }
+        match &self.target.address {
+            Address::Tcp(host, port) => {
+                let stream = self.tcp(host, *port).await?;
+                self.handshake(protocol, config, stream).await
+            }
+            #[cfg(feature = "tls")]
+            Address::Tls(host, port) => {
+                let stream = self.tcp(host, *port).await?;
+                let stream = crate::tls::wrap(host, stream, &self.target.address).await?;
+                self.handshake(protocol, config, stream).await
+            }
+            #[cfg(not(feature = "tls"))]
+            Address::Tls(..) => Err(Failure::Error(Error::new(
+                ErrorKind::Tls,
+                "backend-redis was built without the feature `tls`",
+            ))),
+            Address::Unix(path) => {
+                let stream = UnixStream::connect(path)
+                    .await
+                    .map_err(|error| error::of_io(&error, &self.target.address))?;
+                self.handshake(protocol, config, stream).await
+            }
+        }
+    }
+
+    /// The name is looked up anew at each dial: a fail-over of the other kind moves names.
+    async fn tcp(&self, host: &str, port: u16) -> Result<TcpStream, Error> {
+        let address = &self.target.address;
+        let unresolved = |why: String| {
+            Error::new(ErrorKind::Refused, format!("{host} does not resolve{why}"))
+                .with_operation("connect")
+        };
+        let found = tokio::net::lookup_host((host, port))
+            .await
+            .map_err(|error| unresolved(format!(": {error}")))?;
+        let mut last = unresolved(String::new());
+        for candidate in found {
+            match TcpStream::connect(candidate).await {
+                Ok(stream) => {
+                    self.tune(&stream)
+                        .map_err(|error| error::of_io(&error, address))?;
+                    return Ok(stream);
+                }
+                Err(error) => last = error::of_io(&error, address),
+            }
+        }
+        Err(last)
+    }
+
+    fn tune(&self, stream: &TcpStream) -> std::io::Result<()> {
+        stream.set_nodelay(self.tcp_nodelay)?;
+        let socket = socket2::SockRef::from(stream);
+        if let Some(time) = self.keepalive {
+            socket.set_tcp_keepalive(
+                &socket2::TcpKeepalive::new()
+                    .with_time(time)
+                    .with_interval(time),
+            )?;
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(time) = self.user_timeout {
+            socket.set_tcp_user_timeout(Some(time))?;
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = self.user_timeout;
+        Ok(())
+    }
+
+    async fn handshake<S>(
+        &self,
+        protocol: ProtocolVersion,
+        config: AsyncConnectionConfig,
+        stream: S,
+    ) -> Result<(MultiplexedConnection, Driver), Failure>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let info = self.target.redis.clone().set_protocol(protocol);
+        let with_password = info.password().is_some();
+        let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config)
+            .await
+            .map_err(|error| {
+                if protocol == ProtocolVersion::RESP3 && is_old(&error) {
+                    Failure::Old
+                } else {
+                    error::of_setup(&error, &self.target.address, with_password).into()
+                }
+            })?;
+        let driver: Driver = Box::pin(driver);
+        match &self.target.client_name {
+            None => Ok((connection, driver)),
+            Some(name) => self.name(name, connection, driver).await,
+        }
+    }
+
+    /// The driver has to run for a command to be answered, and it is not spawned yet.
+    async fn name(
+        &self,
+        name: &str,
+        mut connection: MultiplexedConnection,
+        mut driver: Driver,
+    ) -> Result<(MultiplexedConnection, Driver), Failure> {
+        let ended = || {
+            Error::new(
+                ErrorKind::Lost,
+                format!("{} ended the connection", self.target.address),
+            )
+            .with_operation("connect")
+        };
+        let mut command = redis::cmd("CLIENT");
+        command.arg("SETNAME").arg(name);
+        let answer = tokio::select! {
+            answer = connection.send_packed_command(&command) => answer,
+            () = &mut driver => return Err(ended().into()),
+        };
+        answer
+            .and_then(redis::Value::extract_error)
+            .map_err(|error| error::of_setup(&error, &self.target.address, false))?;
+        Ok((connection, driver))
+    }
+}
+
+enum Failure {
+    /// The server does not know HELLO.
+    Old,
+    Error(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+fn is_old(error: &RedisError) -> bool {
+    // The quotes around HELLO differ between versions, so redis-rs recognises only some of them.
+    error.kind() == redis::ErrorKind::RESP3NotSupported
+        || error
+            .detail()
+            .is_some_and(|detail| detail.starts_with("unknown command"))
+}

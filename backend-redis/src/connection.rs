@@ -1,0 +1,181 @@
+//! One connection to one member: the shared socket, the dedicated ones, and the tasks that move their bytes.
+//!
+//! The tasks are owned here and by nobody else. Ending them closes the sockets, whoever still holds a clone; that is what
+//! retiring is. Nothing here decides whether a connection should end.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use backend_api::{Error, ErrorKind, Signals};
+use redis::aio::MultiplexedConnection;
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::config::Settings;
+use crate::connect::{Connector, Driver};
+use crate::dedicated::Dedicated;
+use crate::target::Address;
+
+/// A live link to a member. All clones are the same link.
+#[derive(Clone)]
+pub struct Connection {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: MultiplexedConnection,
+    connector: Arc<Connector>,
+    signals: Signals<Settings>,
+    ended: Arc<AtomicBool>,
+    retired: AtomicBool,
+    tasks: Mutex<Option<JoinSet<()>>>,
+    idle: Mutex<Vec<Dedicated>>,
+    /// How long opening a further socket to the member may take.
+    dial_timeout: Duration,
+}
+
+/// Dedicated sockets kept for the next blocking command; more are opened as needed and closed after use.
+const IDLE: usize = 8;
+
+impl Connection {
+    /// Starts moving the bytes of `shared`. From here on its end is told through `signals`.
+    pub(crate) fn start(
+        connector: Arc<Connector>,
+        shared: MultiplexedConnection,
+        driver: Driver,
+        signals: Signals<Settings>,
+        dial_timeout: Duration,
+    ) -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        let mut tasks = JoinSet::new();
+        tasks.spawn({
+            let ended = ended.clone();
+            let signals = signals.clone();
+            let address = connector.target.address.clone();
+            async move {
+                driver.await;
+                ended.store(true, Ordering::Release);
+                signals.lost(lost(&address));
+            }
+        });
+        Self {
+            inner: Arc::new(Inner {
+                shared,
+                connector,
+                signals,
+                ended,
+                retired: AtomicBool::new(false),
+                tasks: Mutex::new(Some(tasks)),
+                idle: Mutex::default(),
+                dial_timeout,
+            }),
+        }
+    }
+
+    /// A handle on the shared socket.
+    pub(crate) fn shared(&self) -> MultiplexedConnection {
+        self.inner.shared.clone()
+    }
+
+    pub(crate) fn signals(&self) -> &Signals<Settings> {
+        &self.inner.signals
+    }
+
+    pub(crate) fn connector(&self) -> &Arc<Connector> {
+        &self.inner.connector
+    }
+
+    pub(crate) fn db(&self) -> i64 {
+        self.inner.connector.target.redis.db()
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.inner.connector.target.address
+    }
+
+    pub(crate) fn dial_timeout(&self) -> Duration {
+        self.inner.dial_timeout
+    }
+
+    /// The shared socket is gone: what is sent from here on certainly does not leave.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.inner.ended.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.inner.retired.load(Ordering::Acquire)
+    }
+
+    /// Runs a task that ends with the connection at the latest. `None` once it is retired.
+    pub(crate) fn spawn(
+        &self,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> Option<AbortHandle> {
+        let mut tasks = locked(&self.inner.tasks);
+        let tasks = tasks.as_mut()?;
+        // Those that ended are let go of here, or a busy pool of dedicated sockets would pile them up.
+        while tasks.try_join_next().is_some() {}
+        Some(tasks.spawn(task))
+    }
+
+    /// An idle dedicated socket, if there is one that still lives.
+    pub(crate) fn take_idle(&self) -> Option<Dedicated> {
+        let mut idle = locked(&self.inner.idle);
+        std::iter::from_fn(|| idle.pop()).find(|socket| !socket.has_ended())
+    }
+
+    /// Keeps a dedicated socket, on which nothing is under way, for the next who needs one.
+    pub(crate) fn keep(&self, socket: Dedicated) {
+        let mut idle = locked(&self.inner.idle);
+        if !socket.has_ended() && !self.is_retired() && idle.len() < IDLE {
+            idle.push(socket);
+        }
+    }
+
+    /// Ends every socket and task of the connection. When it returns they are closed.
+    pub(crate) async fn retire(&self) {
+        self.inner.retired.store(true, Ordering::Release);
+        self.inner.ended.store(true, Ordering::Release);
+        let tasks = locked(&self.inner.tasks).take();
+        locked(&self.inner.idle).clear();
+        if let Some(mut tasks) = tasks {
+            // Waits for the aborted tasks to be dropped, and their sockets with them. Bounded: no driver blocks.
+            tasks.shutdown().await;
+        }
+    }
+
+    /// The error of an operation that the end of this connection interrupted.
+    pub(crate) fn interrupted(&self) -> Error {
+        if self.is_retired() {
+            Error::new(
+                ErrorKind::Retired,
+                format!("the connection to {} was retired", self.address()),
+            )
+        } else {
+            lost(self.address())
+        }
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection")
+            .field("member", self.signals().member())
+            .field("generation", &self.signals().generation())
+            .field("address", &format_args!("{}", self.address()))
+            .field("ended", &self.has_ended())
+            .finish_non_exhaustive()
+    }
+}
+
+fn lost(address: &Address) -> Error {
+    Error::new(
+        ErrorKind::Lost,
+        format!("the connection to {address} ended"),
+    )
+}
+
+/// A poisoned lock holds nothing half-done here: the values are replaced as a whole.
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,110 @@
+//! Proof and health checks against servers in the states that matter.
+
+use std::time::{Duration, Instant};
+
+use backend_api::{Backend, Error, ErrorKind, Health, Member, Probe};
+use backend_redis::Redis;
+
+use crate::server::Server;
+use crate::stand_in::{Link, StandIn};
+
+async fn check(engine: &StandIn, link: &Link, name: &str) -> Result<(), Error> {
+    let member = Member::new(link.name, backend_redis::Settings::new("redis://h"));
+    let checks = engine.backend.checks();
+    let check = checks.iter().find(|check| check.name() == name).unwrap();
+    let probe = Probe {
+        backend: &engine.backend,
+        member: &member,
+        connection: &link.connection,
+        timeout: Duration::from_secs(1),
+    };
+    match check.check(probe).await {
+        Health::Healthy => Ok(()),
+        Health::Unhealthy(reason) => Err(reason),
+        Health::Inconclusive => panic!("inconclusive"),
+    }
+}
+
+// P157
+#[tokio::test]
+async fn a_replica_is_read_only_unless_replicas_are_allowed() {
+    let server = Server::start().await;
+    server.demote().await;
+    for allowed in [false, true] {
+        let (mut engine, _client) = StandIn::new(Redis::builder().allow_replicas(allowed));
+        let link = engine.connect("east", server.settings()).await.unwrap();
+        let role = check(&engine, &link, "role").await;
+        let proof = engine.backend.prove(&link.connection).await;
+        for answer in [role, proof] {
+            match allowed {
+                true => answer.unwrap(),
+                false => assert_eq!(answer.unwrap_err().kind(), ErrorKind::ReadOnly),
+            }
+        }
+        check(&engine, &link, "ping").await.unwrap();
+    }
+    let (engine, _client) = StandIn::new(Redis::builder());
+    assert_eq!(engine.backend.default_checks(), ["ping", "role"]);
+}
+
+#[tokio::test]
+async fn without_permission_for_role_info_is_asked() {
+    let server = Server::start().await;
+    let () = server.ask("ACL SETUSER app on >pw ~* +@all -role").await;
+    let (mut engine, _client) = StandIn::new(Redis::builder());
+    let settings = server.settings().username("app").password("pw");
+    engine.bring_up("east", settings.clone()).await;
+    server.demote().await;
+    let link = engine.connect("east", settings).await.unwrap();
+    let error = engine.backend.prove(&link.connection).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ReadOnly, "{error}");
+}
+
+// P156
+#[tokio::test]
+async fn a_loading_server_is_unhealthy() {
+    let mut first = Server::with(&["--dbfilename", "dump.rdb"]).await;
+    let () = first.ask("DEBUG POPULATE 50000").await;
+    let () = first.ask("SAVE").await;
+    let dump = first.directory.join("dump.rdb");
+    let copy = std::env::temp_dir().join(format!("loading-{}.rdb", std::process::id()));
+    std::fs::copy(dump, &copy).unwrap();
+    first.kill();
+    let directory = copy.parent().unwrap().to_str().unwrap();
+    let name = copy.file_name().unwrap().to_str().unwrap();
+    let slow = Server::with(&[
+        "--dir",
+        directory,
+        "--dbfilename",
+        name,
+        "--key-load-delay",
+        "100",
+        // How often it answers while it loads.
+        "--loading-process-events-interval-bytes",
+        "1024",
+    ])
+    .await;
+    let (mut engine, _client) = StandIn::new(Redis::builder());
+    let link = engine.connect("east", slow.settings()).await.unwrap();
+    let proof = engine.backend.prove(&link.connection).await.unwrap_err();
+    let ping = check(&engine, &link, "ping").await.unwrap_err();
+    std::fs::remove_file(copy).unwrap();
+    for error in [proof, ping] {
+        assert_eq!(error.kind(), ErrorKind::Unhealthy, "{error}");
+        assert!(error.message().contains("LOADING"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_frozen_server_fails_the_proof_in_time() {
+    let server = Server::start().await;
+    let builder = Redis::builder().operation_timeout(Duration::from_millis(100));
+    let (mut engine, _client) = StandIn::new(builder);
+    let link = engine.bring_up("east", server.settings()).await;
+    server.freeze();
+    let before = Instant::now();
+    let error = engine.backend.prove(&link.connection).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(before.elapsed() < Duration::from_millis(300));
+    server.thaw();
+}

@@ -1,0 +1,143 @@
+//! The engine's part, played by hand: dials, fills the slot, listens to the signals.
+
+use std::time::Duration;
+
+use backend_api::engine::{Heard, SignalSource, SlotOwner, Tally, signal_channel};
+use backend_api::{Backend, Dial, Error, ErrorKind, Generation, Leases, Member, Signal};
+use backend_redis::{Connection, FailoverConnection, Redis, RedisBuilder, Settings};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::server::Server;
+
+pub(crate) const WAIT: Duration = Duration::from_millis(600);
+
+pub(crate) struct StandIn {
+    pub(crate) backend: Redis,
+    source: SignalSource<Settings>,
+    pub(crate) heard: UnboundedReceiver<Heard<Settings>>,
+    owner: SlotOwner<Connection>,
+    generation: u64,
+}
+
+/// A connected member.
+#[derive(Clone)]
+pub(crate) struct Link {
+    pub(crate) name: &'static str,
+    pub(crate) generation: Generation,
+    pub(crate) connection: Connection,
+}
+
+impl StandIn {
+    pub(crate) fn new(builder: RedisBuilder) -> (Self, FailoverConnection) {
+        let backend = builder.build().unwrap();
+        let (source, heard) = signal_channel();
+        let reason = Error::new(ErrorKind::NoActive, "east: not connected yet");
+        let (owner, slot) = SlotOwner::new(WAIT, reason);
+        let client = backend.client(slot);
+        let stand_in = Self {
+            backend,
+            source,
+            heard,
+            owner,
+            generation: 0,
+        };
+        (stand_in, client)
+    }
+
+    pub(crate) async fn connect(
+        &mut self,
+        name: &'static str,
+        settings: Settings,
+    ) -> Result<Link, Error> {
+        self.generation += 1;
+        let generation = Generation(self.generation);
+        let member = Member::new(name, settings);
+        let signals = self.source.signals(member.name.clone(), generation);
+        let dial = Dial {
+            member: &member,
+            generation,
+            timeout: Duration::from_secs(1),
+            signals,
+        };
+        let connection = self.backend.connect(dial).await?;
+        Ok(Link {
+            name,
+            generation,
+            connection,
+        })
+    }
+
+    /// Connects, proves and activates.
+    pub(crate) async fn bring_up(&mut self, name: &'static str, settings: Settings) -> Link {
+        let link = self.connect(name, settings).await.unwrap();
+        self.backend.prove(&link.connection).await.unwrap();
+        self.activate(&link);
+        link
+    }
+
+    pub(crate) fn activate(&mut self, link: &Link) -> (Tally, Option<Leases>) {
+        self.owner
+            .activate(&link.name.into(), link.generation, &link.connection, || {})
+    }
+
+    pub(crate) fn clear(&mut self) {
+        let reason = Error::new(ErrorKind::NoActive, "east: killed; west: never there");
+        self.owner.clear(reason);
+    }
+
+    pub(crate) async fn retire(&self, link: &Link) {
+        let retiring = self.backend.retire(link.connection.clone());
+        tokio::time::timeout(Duration::from_secs(1), retiring)
+            .await
+            .expect("retire is bounded");
+    }
+
+    /// The next signal, within a second.
+    pub(crate) async fn hear(&mut self) -> Signal<Settings> {
+        tokio::time::timeout(Duration::from_secs(1), self.heard.recv())
+            .await
+            .expect("no signal came")
+            .unwrap()
+            .take()
+            .2
+    }
+}
+
+/// Two servers, the first one active, the second connected.
+pub(crate) struct Pair {
+    pub(crate) east: Server,
+    pub(crate) west: Server,
+    pub(crate) engine: StandIn,
+    pub(crate) client: FailoverConnection,
+    pub(crate) on_east: Link,
+    pub(crate) on_west: Link,
+}
+
+impl Pair {
+    pub(crate) async fn start(builder: RedisBuilder) -> Self {
+        let (east, west) = (Server::start().await, Server::start().await);
+        let (mut engine, client) = StandIn::new(builder);
+        let on_east = engine.bring_up("east", east.settings()).await;
+        let on_west = engine.connect("west", west.settings()).await.unwrap();
+        engine.backend.prove(&on_west.connection).await.unwrap();
+        Self {
+            east,
+            west,
+            engine,
+            client,
+            on_east,
+            on_west,
+        }
+    }
+
+    /// Makes west active, without ending east.
+    pub(crate) fn move_west(&mut self) -> Option<Leases> {
+        self.engine.activate(&self.on_west).1
+    }
+}
+
+pub(crate) fn kind(error: &redis::RedisError) -> ErrorKind {
+    FailoverConnection::cause(error)
+        .unwrap_or_else(|| panic!("not ours: {error}"))
+        .kind()
+}
