@@ -25,8 +25,6 @@ pub(crate) struct Course {
     pub(crate) fault: Instant,
     /// From here on a standby can be armed: just before servers are started again, or the order to move.
     pub(crate) restored: Instant,
-    /// Traffic has settled.
-    pub(crate) settled: Instant,
 }
 
 /// Runs a scenario while `old` is active.
@@ -52,7 +50,6 @@ pub(crate) async fn run<S: Service>(
             Ok(Course {
                 fault,
                 restored: fault,
-                settled: Instant::now(),
             })
         }
     }
@@ -72,7 +69,6 @@ async fn one_fails<S: Service>(
         |call: &Call| call.ended > begun && call.answer.as_ref().is_ok_and(|member| *member != old);
     until("another member answers", || load.any(elsewhere)).await?;
     tokio::time::sleep(SETTLE).await;
-    let settled = Instant::now();
     let restored = each(service, old..old + 1, move |service, member| {
         service.heal(fault, member);
     })
@@ -80,7 +76,6 @@ async fn one_fails<S: Service>(
     Ok(Course {
         fault: begun,
         restored,
-        settled,
     })
 }
 
@@ -97,11 +92,7 @@ async fn all_fail<S: Service>(service: &Arc<S>, load: &Load) -> Result<Course, S
     .await?;
     let again = |call: &Call| call.ended > restored && call.answer.is_ok();
     until("calls succeed again", || load.any(again)).await?;
-    Ok(Course {
-        fault,
-        restored,
-        settled: Instant::now(),
-    })
+    Ok(Course { fault, restored })
 }
 
 /// Does something to several servers at the same time, and says when it began.

@@ -7,8 +7,9 @@
 //! **Gap of an outage**: the same to the first successful call of anybody after all servers had been down; the 3 s of
 //! the outage are part of it.
 //!
-//! **Gap of a planned move**: nothing is down here, so it is the longest pause between two successful calls in the time
-//! around the move. With a call every millisecond a calm group shows about a millisecond too.
+//! **Gap of a planned move**: nothing is down here, so it is a pause between two successful calls: the longest that
+//! touches the time from the order to the first answer of another member. With a call every millisecond, calm shows
+//! about a millisecond too; what this machine shows in calm is reported beside it.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,24 @@ pub(crate) fn until_served_elsewhere(
     fault: Instant,
     old: usize,
 ) -> Option<Duration> {
-    first_end(calls, fault, |member| member != old).map(|end| end - fault)
+    first_elsewhere(calls, fault, old).map(|end| end - fault)
+}
+
+/// The longest pause that touches the time from `order` to the first success after it that is not `old`'s.
+pub(crate) fn pause_around_move(calls: &[Call], order: Instant, old: usize) -> Option<Duration> {
+    let moved = first_elsewhere(calls, order, old)?;
+    pauses(calls)
+        .filter(|(begin, end)| *end > order && *begin < moved)
+        .map(|(begin, end)| end - begin)
+        .max()
+}
+
+/// The longest pause that is over before `fault`.
+pub(crate) fn longest_pause(calls: &[Call], fault: Instant) -> Option<Duration> {
+    pauses(calls)
+        .filter(|(_, end)| *end <= fault)
+        .map(|(begin, end)| end - begin)
+        .max()
 }
 
 /// From `fault` to the first success after `revived`.
@@ -42,15 +60,17 @@ fn first_end(calls: &[Call], after: Instant, which: impl Fn(usize) -> bool) -> O
     late.min()
 }
 
-/// The longest time without a successful call that overlaps the time from `from` to `to`.
-pub(crate) fn longest_pause(calls: &[Call], from: Instant, to: Instant) -> Option<Duration> {
+fn first_elsewhere(calls: &[Call], after: Instant, old: usize) -> Option<Instant> {
+    first_end(calls, after, |member| member != old)
+}
+
+/// From each successful call to the next, by when they ended.
+fn pauses(calls: &[Call]) -> impl Iterator<Item = (Instant, Instant)> {
     let good = calls.iter().filter(|call| call.answer.is_ok());
     let mut ends: Vec<Instant> = good.map(|call| call.ended).collect();
     ends.sort_unstable();
-    ends.windows(2)
-        .filter(|pair| pair[1] > from && pair[0] < to)
-        .map(|pair| pair[1] - pair[0])
-        .max()
+    let next = ends.clone().into_iter().skip(1);
+    ends.into_iter().zip(next)
 }
 
 /// Several measurements of the same thing.

@@ -130,7 +130,7 @@ impl Report {
         let gap = match scenario {
             Scenario::Kill | Scenario::Freeze => "from the fault to the first call elsewhere",
             Scenario::Outage => "from the first death to the first call after it",
-            Scenario::Switch | Scenario::Drain => "longest pause between calls around the move",
+            Scenario::Switch | Scenario::Drain => "longest pause between calls during the move",
         };
         let (p50, p99, max) = (self.gap_ms.p50, self.gap_ms.p99, self.gap_ms.max);
         let mut line = |name: &str, value: String| writeln!(out, "  {name:<16}{value}");

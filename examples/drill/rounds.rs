@@ -20,6 +20,9 @@ use crate::timeline::Timeline;
 
 /// The load runs for so long before the fault: connections are warm, and the backend has learned what it learns.
 const WARM: Duration = Duration::from_millis(300);
+/// Before a freeze longer than the breaker's window: in a group that has hardly been used, failures soon are the larger
+/// part of all calls, and the breaker opens sooner than in one that has been running for a day.
+const WARM_FOR_FREEZE: Duration = Duration::from_millis(2200);
 /// And for so long after the group has recovered, so that late failures are seen.
 const LINGER: Duration = Duration::from_millis(100);
 
@@ -47,6 +50,9 @@ pub(crate) async fn run<S: Service>(args: &Args) -> Result<Vec<Round>, String> {
     for number in 1..=args.rounds {
         let timeline = Timeline::default();
         let round = round(&service, args, &timeline).await;
+        if args.trace {
+            timeline.print();
+        }
         let round = round.map_err(|problem| format!("round {number}: {problem}"))?;
         rounds.push(round);
     }
@@ -69,29 +75,24 @@ async fn round<S: Service>(
     until("the group is whole", || is_whole(&group)).await?;
 
     let load = Load::start::<S>(group.client(), args.op, args.every);
-    let loaded = Instant::now();
-    tokio::time::sleep(WARM).await;
+    tokio::time::sleep(match args.scenario {
+        Scenario::Freeze => WARM_FOR_FREEZE,
+        _ => WARM,
+    })
+    .await;
     let old = active(&group, service.members()).ok_or("the active is gone before the fault")?;
-    let course = course::run(args.scenario, service, &group, &load, old).await;
-    if args.trace {
-        let fault = course.as_ref().map_or(loaded, |course| course.fault);
-        timeline.trace(fault);
-    }
-    let course = course?;
+    let Course { fault, restored } =
+        course::run(args.scenario, service, &group, &load, old).await?;
+    timeline.fault_was(fault);
     until("the standby is armed again", || is_whole(&group)).await?;
     tokio::time::sleep(LINGER).await;
     let calls = load.stop().await?;
     group.close().await;
 
-    let Course {
-        fault,
-        restored,
-        settled,
-    } = course;
     let gap = match args.scenario {
         Scenario::Kill | Scenario::Freeze => measure::until_served_elsewhere(&calls, fault, old),
         Scenario::Outage => measure::until_served_again(&calls, fault, restored),
-        Scenario::Switch | Scenario::Drain => measure::longest_pause(&calls, fault, settled),
+        Scenario::Switch | Scenario::Drain => measure::pause_around_move(&calls, fault, old),
     };
     let moved = timeline.since(fault, |_, kind| match kind {
         EventKind::Switched {
@@ -113,7 +114,7 @@ async fn round<S: Service>(
     Ok(Round {
         startup,
         gap: gap.ok_or("no call succeeded after the fault")?,
-        calm: measure::longest_pause(&calls, loaded, fault).unwrap_or_default(),
+        calm: measure::longest_pause(&calls, fault).unwrap_or_default(),
         calls,
         from,
         to,

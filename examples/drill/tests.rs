@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::load::Call;
-use crate::measure::{Spread, longest_pause, until_served_again, until_served_elsewhere};
+use crate::measure::{
+    Spread, longest_pause, pause_around_move, until_served_again, until_served_elsewhere,
+};
 use crate::{Failed, run};
 
 fn millis(millis: u64) -> Duration {
@@ -69,7 +71,7 @@ fn an_outage_ends_with_the_first_answer_after_it() {
 }
 
 #[test]
-fn a_pause_counts_where_it_overlaps() {
+fn the_gap_of_a_move_is_the_longest_pause_that_touches_it() {
     let zero = Instant::now();
     let calls = calls(
         zero,
@@ -77,15 +79,17 @@ fn a_pause_counts_where_it_overlaps() {
             (0, Some(0)),
             (9, Some(0)),
             (10, Some(0)),
-            (11, None),
-            (14, Some(1)),
+            (13, Some(0)),
+            (15, Some(1)),
             (30, Some(1)),
         ],
     );
-    let pause = |from, to| longest_pause(&calls, zero + millis(from), zero + millis(to));
-    assert_eq!(pause(10, 13), Some(millis(4)));
-    assert_eq!(pause(5, 13), Some(millis(9)));
-    assert_eq!(pause(31, 40), None);
+    let gap = |order| pause_around_move(&calls, zero + millis(order), 0);
+    assert_eq!(gap(10), Some(millis(3)));
+    assert_eq!(gap(13), Some(millis(2)));
+    assert_eq!(gap(5), Some(millis(9)));
+    assert_eq!(longest_pause(&calls, zero + millis(29)), Some(millis(9)));
+    assert_eq!(longest_pause(&calls, zero), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@
 //! opened as well.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use failover_core::event::{Event, EventKind};
@@ -13,6 +13,7 @@ use failover_core::event::{Event, EventKind};
 #[derive(Clone, Default)]
 pub(crate) struct Timeline {
     heard: Arc<Mutex<Vec<(Instant, Event)>>>,
+    fault: Arc<OnceLock<Instant>>,
 }
 
 impl Timeline {
@@ -52,15 +53,26 @@ impl Timeline {
         dials
     }
 
-    /// All of it, with the time since the fault, for `--trace`.
-    pub(crate) fn trace(&self, fault: Instant) {
-        for (at, event) in self.lock().iter() {
-            let since = if *at >= fault {
-                (*at - fault).as_secs_f64()
-            } else {
-                -(fault - *at).as_secs_f64()
-            };
-            eprintln!("{:>10.3} ms  {event}", since * 1000.0);
+    /// What the times of [`print`](Self::print) count from.
+    pub(crate) fn fault_was(&self, at: Instant) {
+        // Once per round, and each has a timeline of its own.
+        let _ = self.fault.set(at);
+    }
+
+    /// All of it on stderr, with the time since the fault.
+    pub(crate) fn print(&self) {
+        let heard = self.lock();
+        let first = heard.first().map(|(at, _)| *at);
+        let Some(zero) = self.fault.get().copied().or(first) else {
+            return;
+        };
+        for (at, event) in heard.iter() {
+            let (after, before) = (
+                at.saturating_duration_since(zero),
+                zero.saturating_duration_since(*at),
+            );
+            let millis = (after.as_secs_f64() - before.as_secs_f64()) * 1000.0;
+            eprintln!("{millis:>10.3} ms  {event}");
         }
     }
 
