@@ -33,10 +33,10 @@ pub(crate) fn pause_around_move(calls: &[Call], order: Instant, old: usize) -> O
         .max()
 }
 
-/// The longest pause that is over before `fault`.
-pub(crate) fn longest_pause(calls: &[Call], fault: Instant) -> Option<Duration> {
+/// The longest pause within the time from `from` to `to`.
+pub(crate) fn longest_pause(calls: &[Call], from: Instant, to: Instant) -> Option<Duration> {
     pauses(calls)
-        .filter(|(_, end)| *end <= fault)
+        .filter(|(begin, end)| *begin >= from && *end <= to)
         .map(|(begin, end)| end - begin)
         .max()
 }

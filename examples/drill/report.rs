@@ -145,7 +145,7 @@ impl Report {
         line("", gap.to_owned())?;
         line(
             "calm",
-            format!("{calm:.1?}: longest pause between calls before the fault"),
+            format!("{calm:.1?}: longest pause between calls just before"),
         )?;
         let (calls, ok, errors) = (self.calls, self.ok, self.errors);
         line("calls", format!("{calls}: {ok} ok, {errors} failed"))?;

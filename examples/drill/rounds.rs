@@ -23,7 +23,9 @@ const WARM: Duration = Duration::from_millis(300);
 /// Before a freeze longer than the breaker's window: in a group that has hardly been used, failures soon are the larger
 /// part of all calls, and the breaker opens sooner than in one that has been running for a day.
 const WARM_FOR_FREEZE: Duration = Duration::from_millis(2200);
-/// And for so long after the group has recovered, so that late failures are seen.
+/// The end of that, when nothing is new any more, says what calm looks like on this machine.
+const CALM: Duration = Duration::from_millis(200);
+/// The load goes on for so long after the group has recovered, so that late failures are seen.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// What one round came to.
@@ -32,7 +34,7 @@ pub(crate) struct Round {
     pub(crate) startup: Duration,
     pub(crate) calls: Vec<Call>,
     pub(crate) gap: Duration,
-    /// The longest pause between two successful calls before the fault: what a gap of this machine cannot be less than.
+    /// The longest pause between two successful calls just before the fault: gaps below it mean nothing.
     pub(crate) calm: Duration,
     pub(crate) from: String,
     pub(crate) to: String,
@@ -114,7 +116,7 @@ async fn round<S: Service>(
     Ok(Round {
         startup,
         gap: gap.ok_or("no call succeeded after the fault")?,
-        calm: measure::longest_pause(&calls, fault).unwrap_or_default(),
+        calm: measure::longest_pause(&calls, fault - CALM, fault).unwrap_or_default(),
         calls,
         from,
         to,

@@ -88,8 +88,11 @@ fn the_gap_of_a_move_is_the_longest_pause_that_touches_it() {
     assert_eq!(gap(10), Some(millis(3)));
     assert_eq!(gap(13), Some(millis(2)));
     assert_eq!(gap(5), Some(millis(9)));
-    assert_eq!(longest_pause(&calls, zero + millis(29)), Some(millis(9)));
-    assert_eq!(longest_pause(&calls, zero), None);
+
+    let calm = |from, to| longest_pause(&calls, zero + millis(from), zero + millis(to));
+    assert_eq!(calm(0, 29), Some(millis(9)));
+    assert_eq!(calm(1, 29), Some(millis(3)));
+    assert_eq!(calm(1, 9), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,4 +172,17 @@ async fn a_wrong_command_line_says_what_is_known() {
             other => panic!("{line:?}: {other:?}"),
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tuned_settings_are_accepted_and_people_get_a_text() {
+    let mut out = Vec::new();
+    let line = ["redis", "drain", "--tuned", "--op", "incr"].map(Into::into);
+    run(line.into_iter(), &mut out).await.unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(
+        text.starts_with("redis drain: 1 round(s), tuned settings"),
+        "{text}"
+    );
+    assert!(text.contains("east -> west (manual)"), "{text}");
 }

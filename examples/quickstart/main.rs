@@ -27,8 +27,8 @@ const CONFIG: &str = r#"
     name = "quickstart"
 
     [group.timeouts]
-    operation = "50ms"      # a call without an answer for so long makes the engine look at the member
-    prove = "50ms"          # how long the member then has to prove that it is alive
+    operation = "100ms"     # a call without an answer for so long makes the engine look at the member
+    prove = "100ms"         # how long the member then has to prove that it is alive
 
     [group.reconnect]
     max = "100ms"           # a member that is down is dialled again with growing pauses, up to this
@@ -56,11 +56,11 @@ const CONFIG: &str = r#"
 async fn main() -> ExitCode {
     match run().await {
         Ok(summary) => {
-            println!("\nquickstart: ok, {summary}");
+            println!("quickstart: ok, {summary}");
             ExitCode::SUCCESS
         }
         Err(problem) => {
-            println!("\nquickstart: failed: {problem}");
+            println!("quickstart: failed: {problem}");
             ExitCode::FAILURE
         }
     }
@@ -136,7 +136,7 @@ async fn run() -> Outcome<String> {
         .step("start the others", "south", &["north", "west"])
         .await?;
 
-    let summary = story.end().await?;
+    let summary = story.end();
     group.close().await;
     Ok(summary)
 }

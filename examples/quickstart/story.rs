@@ -82,13 +82,11 @@ impl<'g> Story<'g> {
             && names == standbys
     }
 
-    /// Ends the readers.
-    pub(crate) async fn end(self) -> Outcome<String> {
+    /// The last lines, and the readers' end.
+    pub(crate) fn end(self) -> String {
+        println!("\ngap: the longest time in which no reader at all got an answer");
         let Self { moves, reads, .. } = self;
-        if moves < 5 {
-            return Err(format!("traffic moved {moves} times, which is too few").into());
-        }
-        Ok(format!("{moves} moves, {reads} reads, none failed"))
+        format!("{moves} moves, {reads} reads, none failed")
     }
 
     async fn row(&mut self, at: Duration, done: &str) -> Outcome<()> {
