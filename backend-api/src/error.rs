@@ -113,7 +113,7 @@ impl fmt::Display for Fate {
     }
 }
 
-/// See the [module](self). Built with `new` and the `with_` methods.
+/// What went wrong, where, and what became of the operation. Built with `new` and the `with_` methods.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 

@@ -60,7 +60,7 @@ struct Pending {
     condemned: AtomicBool,
 }
 
-/// The voice of one connection. See the [module](self).
+/// The voice of one connection.
 #[derive(Debug)]
 pub struct Signals<S> {
     member: MemberName,

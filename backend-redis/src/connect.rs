@@ -100,7 +100,7 @@ impl Connector {
             #[cfg(feature = "tls")]
             Address::Tls(host, port) => {
                 let stream = self.tcp(host, *port).await?;
-                let stream = crate::tls::wrap(host, stream, &self.target.address).await?;
+                let stream = crate::tls::wrap(host, stream, &self.target).await?;
                 self.handshake(protocol, config, stream).await
             }
             #[cfg(not(feature = "tls"))]

@@ -26,12 +26,44 @@ struct Inner {
     shared: MultiplexedConnection,
     connector: Arc<Connector>,
     signals: Signals<Settings>,
-    ended: Arc<AtomicBool>,
-    retired: AtomicBool,
+    state: Arc<State>,
     tasks: Mutex<Option<JoinSet<()>>>,
     idle: Mutex<Vec<Dedicated>>,
-    /// How long opening a further socket to the member may take.
     dial_timeout: Duration,
+    operation: Duration,
+}
+
+/// What a dial says about the connection that comes of it.
+pub(crate) struct Terms {
+    pub(crate) signals: Signals<Settings>,
+    /// How long opening a further socket to the member may take.
+    pub(crate) dial: Duration,
+    /// How long one command may take; blocking ones this long beyond their own timeout.
+    pub(crate) operation: Duration,
+}
+
+/// What the end of the shared socket changes.
+#[derive(Default)]
+struct State {
+    ended: AtomicBool,
+    retired: AtomicBool,
+}
+
+/// Lives in the task of the shared socket and speaks when that ends: also by a panic of the driver, which a line behind
+/// its `await` would miss.
+struct Watchman {
+    state: Arc<State>,
+    signals: Signals<Settings>,
+    address: Address,
+}
+
+impl Drop for Watchman {
+    fn drop(&mut self) {
+        self.state.ended.store(true, Ordering::Release);
+        if !self.state.retired.load(Ordering::Acquire) {
+            self.signals.lost(lost(&self.address));
+        }
+    }
 }
 
 /// Dedicated sockets kept for the next blocking command; more are opened as needed and closed after use.
@@ -43,31 +75,30 @@ impl Connection {
         connector: Arc<Connector>,
         shared: MultiplexedConnection,
         driver: Driver,
-        signals: Signals<Settings>,
-        dial_timeout: Duration,
+        terms: Terms,
     ) -> Self {
-        let ended = Arc::new(AtomicBool::new(false));
+        let signals = terms.signals;
+        let state = Arc::<State>::default();
         let mut tasks = JoinSet::new();
-        tasks.spawn({
-            let ended = ended.clone();
-            let signals = signals.clone();
-            let address = connector.target.address.clone();
-            async move {
-                driver.await;
-                ended.store(true, Ordering::Release);
-                signals.lost(lost(&address));
-            }
+        let watchman = Watchman {
+            state: state.clone(),
+            signals: signals.clone(),
+            address: connector.target.address.clone(),
+        };
+        tasks.spawn(async move {
+            let _watchman = watchman;
+            driver.await;
         });
         Self {
             inner: Arc::new(Inner {
                 shared,
                 connector,
                 signals,
-                ended,
-                retired: AtomicBool::new(false),
+                state,
                 tasks: Mutex::new(Some(tasks)),
                 idle: Mutex::default(),
-                dial_timeout,
+                dial_timeout: terms.dial,
+                operation: terms.operation,
             }),
         }
     }
@@ -93,17 +124,22 @@ impl Connection {
         &self.inner.connector.target.address
     }
 
+    /// How long one command may take.
+    pub(crate) fn operation(&self) -> Duration {
+        self.inner.operation
+    }
+
     pub(crate) fn dial_timeout(&self) -> Duration {
         self.inner.dial_timeout
     }
 
     /// The shared socket is gone: what is sent from here on certainly does not leave.
     pub(crate) fn has_ended(&self) -> bool {
-        self.inner.ended.load(Ordering::Acquire)
+        self.inner.state.ended.load(Ordering::Acquire)
     }
 
     pub(crate) fn is_retired(&self) -> bool {
-        self.inner.retired.load(Ordering::Acquire)
+        self.inner.state.retired.load(Ordering::Acquire)
     }
 
     /// Runs a task that ends with the connection at the latest. `None` once it is retired.
@@ -134,8 +170,8 @@ impl Connection {
 
     /// Ends every socket and task of the connection. When it returns they are closed.
     pub(crate) async fn retire(&self) {
-        self.inner.retired.store(true, Ordering::Release);
-        self.inner.ended.store(true, Ordering::Release);
+        self.inner.state.retired.store(true, Ordering::Release);
+        self.inner.state.ended.store(true, Ordering::Release);
         let tasks = locked(&self.inner.tasks).take();
         locked(&self.inner.idle).clear();
         if let Some(mut tasks) = tasks {

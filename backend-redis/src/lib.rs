@@ -33,7 +33,6 @@
 //! ```toml
 //! [backend]
 //! replay = "reads"             # never | reads | all
-//! operation_timeout = "500ms"
 //!
 //! [[member]]
 //! name = "east"
@@ -41,6 +40,7 @@
 //! username = "app"
 //! password = "${REDIS_PASSWORD}"
 //! client_name = "shop"
+//! # for rediss:// with certificates of your own (feature `tls`): ca_file = "/etc/ssl/redis-ca.pem"
 //! ```
 //!
 //! Not here: pub/sub across switches, cluster mode, sentinels.

@@ -38,6 +38,8 @@ pub(crate) struct Target {
     pub(crate) address: Address,
     pub(crate) redis: RedisConnectionInfo,
     pub(crate) client_name: Option<String>,
+    #[cfg_attr(not(feature = "tls"), allow(dead_code))]
+    pub(crate) ca_file: Option<PathBuf>,
 }
 
 impl Target {
@@ -94,6 +96,11 @@ impl Target {
         if let Some(db) = settings.db {
             redis = redis.set_db(db.into());
         }
+        if settings.ca_file.is_some() && !tls {
+            return Err(refuse(
+                "ca_file is for TLS: the url must begin with rediss://",
+            ));
+        }
         if redis.db() < 0 {
             return Err(refuse("the database number is negative"));
         }
@@ -104,6 +111,7 @@ impl Target {
             address,
             redis,
             client_name: settings.client_name.clone(),
+            ca_file: settings.ca_file.clone(),
         })
     }
 }
@@ -173,6 +181,12 @@ mod tests {
             assert!(error.message().contains(expected), "{url}: {error}");
             assert!(!format!("{error:?}").contains("hunter"), "{error:?}");
         }
+    }
+
+    #[test]
+    fn certificates_without_tls_are_a_mistake() {
+        let error = Target::parse(&Settings::new("redis://h").ca_file("/ca")).err();
+        assert!(error.unwrap().message().contains("rediss://"));
     }
 
     #[test]

@@ -1,31 +1,35 @@
-//! TLS around a stream: rustls with the ring provider and the system's root certificates.
+//! TLS around a stream: rustls with the ring provider.
 //!
-//! Certificates are always verified. The provider is named here, so that an application that links a second one does not
-//! make the connect panic.
+//! Certificates are always verified, against the member's `ca_file` or the system's. The provider is named here, so that an
+//! application that links a second one does not make the connect panic.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use backend_api::{Error, ErrorKind};
-use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::target::Address;
+use crate::target::Target;
 
 pub(crate) async fn wrap(
     host: &str,
     stream: TcpStream,
-    address: &Address,
+    target: &Target,
 ) -> Result<TlsStream<TcpStream>, Error> {
+    let address = &target.address;
     let failed = |text: String| {
         Error::new(ErrorKind::Tls, format!("{address}: {text}")).with_operation("connect")
     };
     let name = ServerName::try_from(host.to_owned())
         .map_err(|_invalid| failed("its name cannot stand in a certificate".to_owned()))?;
-    // Reading the system's certificates blocks.
-    let config = tokio::task::spawn_blocking(config)
+    // Reading certificates blocks. They are read anew for each dial: they are files that operators replace.
+    let ca_file = target.ca_file.clone();
+    let config = tokio::task::spawn_blocking(move || config(ca_file))
         .await
         .map_err(|error| failed(format!("TLS could not be set up: {error}")))?
         .map_err(failed)?;
@@ -35,13 +39,24 @@ pub(crate) async fn wrap(
         .map_err(|error| failed(format!("TLS failed: {error}")))
 }
 
-/// The certificates are read anew for each dial: they are a file that operators replace.
-fn config() -> Result<Arc<ClientConfig>, String> {
+fn config(ca_file: Option<PathBuf>) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    let (added, _ignored) = roots.add_parsable_certificates(found.certs);
+    let (certificates, whose) = match ca_file {
+        None => (
+            rustls_native_certs::load_native_certs().certs,
+            "the system".to_owned(),
+        ),
+        Some(path) => {
+            let whose = path.display().to_string();
+            let read = CertificateDer::pem_file_iter(&path)
+                .and_then(Iterator::collect)
+                .map_err(|error| format!("{whose} cannot be read: {error}"))?;
+            (read, whose)
+        }
+    };
+    let (added, _ignored) = roots.add_parsable_certificates(certificates);
     if added == 0 {
-        return Err("the system has no root certificates".to_owned());
+        return Err(format!("{whose} has no root certificates"));
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)

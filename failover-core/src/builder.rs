@@ -6,16 +6,20 @@ use std::sync::{Arc, Mutex};
 use backend_api::engine::SlotOwner;
 use backend_api::{Backend, Error, ErrorKind, FromOptions, HealthCheck, Pool};
 use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::task::JoinSet;
 
 use crate::config::{self, GroupConfig, Known, Source};
-use crate::driver::{Core, Directory, Driver, Parts};
-use crate::event::Event;
-use crate::group::Failover;
+use crate::driver::{Core, Directory, Driver, Parts, guard};
+use crate::event::{Event, Events};
+use crate::group::{Failover, Inner};
 use crate::health::CheckPlan;
 use crate::machine::{Machine, NewMember};
 
 /// How many events a slow reader may be behind before it misses some.
 const EVENT_MEMORY: usize = 1024;
+
+/// Answers when startup is complete, or has failed.
+type Starting = oneshot::Receiver<Result<(), Error>>;
 
 type Callback = Box<dyn Fn(&Event) + Send + Sync>;
 
@@ -122,7 +126,7 @@ impl<B: Backend> Builder<B> {
         self,
         backend: Arc<B>,
         mut config: GroupConfig<B::Settings>,
-    ) -> Result<(Failover<B>, oneshot::Receiver<Result<(), Error>>), Error> {
+    ) -> Result<(Failover<B>, Starting), Error> {
         config.check(&*backend, &self.known)?;
         let mut checks = backend.checks();
         checks.extend(self.checks);
@@ -132,6 +136,7 @@ impl<B: Backend> Builder<B> {
             member.rules.health.name_checks(&defaults);
         }
         let group: Arc<str> = config.rules.name.as_str().into();
+        guard(&mut config.rules);
         let rules = Arc::new(config.rules);
 
         let mut directory = Directory::new();
@@ -140,7 +145,7 @@ impl<B: Backend> Builder<B> {
             let weight = member.member.weight;
             let plan = CheckPlan::new(&member.rules.health, &checks);
             members.push(NewMember {
-                id: directory.insert(member.member, plan, member.rules.timeouts.operation)?,
+                id: directory.insert(member.member, plan, member.rules.timeouts)?,
                 weight,
                 enabled: member.enabled,
                 rules: Arc::new(member.rules),
@@ -157,19 +162,21 @@ impl<B: Backend> Builder<B> {
         let (calls, called) = mpsc::unbounded_channel();
         let (events, _) = broadcast::channel(EVENT_MEMORY);
         let (started, starting) = oneshot::channel();
+        let mut callbacks = JoinSet::new();
         for callback in self.callbacks {
-            call_back(&events, callback);
+            let events = Events::new(group.clone(), Some(events.subscribe()));
+            call_back(&mut callbacks, events, callback);
         }
-        let failover = Failover::new(
-            group.clone(),
-            backend.clone(),
-            backend.client(slot.clone()),
+        let failover = Failover::new(Inner {
+            group: group.clone(),
+            backend: backend.clone(),
+            client: backend.client(slot.clone()),
             slot,
-            core.clone(),
-            rules.clone(),
+            core: core.clone(),
+            rules: rules.clone(),
             calls,
-            events.downgrade(),
-        );
+            events: events.downgrade(),
+        });
         let driver = Driver::new(Parts {
             backend,
             rules,
@@ -180,6 +187,7 @@ impl<B: Backend> Builder<B> {
             slot: owner,
             calls: called,
             events,
+            callbacks,
             started,
         });
         tokio::spawn(driver.run());
@@ -196,15 +204,9 @@ impl<B: Backend> std::fmt::Debug for Builder<B> {
 }
 
 /// Runs a callback for every event, for as long as the group lives.
-fn call_back(events: &broadcast::Sender<Event>, callback: Callback) {
-    let mut events = events.subscribe();
-    tokio::spawn(async move {
-        loop {
-            let event = match events.recv().await {
-                Ok(event) => event,
-                Err(broadcast::error::RecvError::Lagged(_)) => continue,
-                Err(broadcast::error::RecvError::Closed) => return,
-            };
+fn call_back(callbacks: &mut JoinSet<()>, mut events: Events, callback: Callback) {
+    callbacks.spawn(async move {
+        while let Some(event) = events.next().await {
             let call = std::panic::AssertUnwindSafe(|| callback(&event));
             if std::panic::catch_unwind(call).is_err() {
                 tracing::error!(group = &*event.group, "a callback panicked on: {event}");

@@ -197,6 +197,12 @@ impl fmt::Display for EventKind {
             Self::Switched {
                 from: Some(from),
                 to,
+                took,
+                ..
+            } if from == to => write!(f, "{to} answered again after {took:?} and stays active"),
+            Self::Switched {
+                from: Some(from),
+                to,
                 reason,
                 took,
                 ..

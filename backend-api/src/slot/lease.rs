@@ -15,50 +15,57 @@ use crate::{Epoch, Generation, MemberName, Outcome};
 /// A drain waits for the leases of the old connection. A lease held for ever holds nothing up for ever: the
 /// connection ends at the end of the window, and the operation with it.
 pub struct Lease<C> {
-    stripe: Arc<Stripe<C>>,
-    started: u32,
-    finished: bool,
+    /// One word. `None` once it is finished, so that dropping does no more.
+    stripe: Option<Arc<Stripe<C>>>,
 }
 
 impl<C> Lease<C> {
-    pub(crate) fn new(stripe: Arc<Stripe<C>>, started: u32) -> Self {
+    pub(crate) fn new(stripe: Arc<Stripe<C>>) -> Self {
         Self {
-            stripe,
-            started,
-            finished: false,
+            stripe: Some(stripe),
+        }
+    }
+
+    fn stripe(&self) -> &Stripe<C> {
+        // Only `finish` takes it, and that consumes the lease.
+        match &self.stripe {
+            Some(stripe) => stripe,
+            None => unreachable!("a finished lease is gone"),
         }
     }
 
     /// The connection. A clone of it is no lease: retiring ends it regardless.
     pub fn connection(&self) -> &C {
-        &self.stripe.connection
+        &self.stripe().connection
     }
 
     /// The member it belongs to.
     pub fn member(&self) -> &MemberName {
-        &self.stripe.common.member
+        &self.stripe().common.member
     }
 
     /// The number of the connection.
     pub fn generation(&self) -> Generation {
-        self.stripe.common.generation
+        self.stripe().common.generation
     }
 
     /// Which turn as active it is: see [`Slot::moved_from`](super::Slot::moved_from).
     pub fn epoch(&self) -> Epoch {
-        self.stripe.common.epoch
+        self.stripe().common.epoch
     }
 
     /// Ends the operation and counts its outcome for the connection that served it, whichever is active by now.
     pub fn finish(mut self, outcome: Outcome) {
-        self.finished = true;
+        let Some(stripe) = self.stripe.take() else {
+            return;
+        };
         match outcome {
             Outcome::Success => {
-                self.stripe.counts.success.fetch_add(1, Ordering::Relaxed);
+                stripe.success.fetch_add(1, Ordering::Relaxed);
             }
             Outcome::Failure => {
-                self.stripe.counts.failure.fetch_add(1, Ordering::Relaxed);
-                self.stripe.common.suspicion.raise();
+                stripe.failure.fetch_add(1, Ordering::Relaxed);
+                stripe.common.suspicion.raise();
             }
             Outcome::Neutral => {}
         }
@@ -67,8 +74,10 @@ impl<C> Lease<C> {
 
 impl<C> Drop for Lease<C> {
     fn drop(&mut self) {
-        if !self.finished && self.stripe.clock.overdue(self.started) {
-            self.stripe.common.suspicion.raise();
+        if let Some(stripe) = &self.stripe
+            && stripe.is_overdue()
+        {
+            stripe.common.suspicion.raise();
         }
     }
 }

@@ -17,13 +17,13 @@ use tokio::sync::{mpsc, watch};
 
 pub use lease::{Lease, Leases};
 pub use owner::{SlotOwner, Tally};
-use stripe::{Clock, Stripe, thread_index};
+use stripe::{PLACES, Stripe, thread_index};
 
 use crate::{Epoch, Error, ErrorKind};
 
+/// The stripes of the active connection, by the number of the thread.
 struct Active<C> {
-    stripes: Box<[Arc<Stripe<C>>]>,
-    clock: Arc<Clock>,
+    places: [Arc<Stripe<C>>; PLACES],
 }
 
 /// What those who wait look at.
@@ -102,8 +102,7 @@ impl<C> Slot<C> {
     fn leased(&self) -> Option<Lease<C>> {
         let active = self.handle.shared.active.load();
         let active = active.as_ref()?;
-        let stripe = &active.stripes[thread_index() & (active.stripes.len() - 1)];
-        Some(Lease::new(stripe.clone(), active.clock.now()))
+        Some(Lease::new(active.places[thread_index() % PLACES].clone()))
     }
 
     #[cold]

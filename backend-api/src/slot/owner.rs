@@ -1,13 +1,13 @@
 //! The engine's side of a slot.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::{mpsc, watch};
 
-use super::stripe::{Clock, Common, Counts, Stripe, Suspicion, stripe_count};
+use super::stripe::{Clock, Common, Past, Stripe, Suspicion, stripe_count};
 use super::{Active, Handle, Leases, Shared, Slot, State};
 use crate::{Epoch, Error, Generation, MemberName};
 
@@ -18,6 +18,19 @@ pub struct SlotOwner<C> {
     clock: Arc<Clock>,
     epochs: u64,
     leases: Option<Leases>,
+    turn: Option<Turn<C>>,
+}
+
+/// What the stripes of the active connection are made of. It goes when the connection is not active any more, so that
+/// nothing but leases holds the stripes.
+struct Turn<C> {
+    connection: C,
+    common: Arc<Common>,
+    stripes: Arc<Mutex<Vec<Weak<Stripe<C>>>>>,
+}
+
+fn lock<C>(stripes: &Mutex<Vec<Weak<Stripe<C>>>>) -> MutexGuard<'_, Vec<Weak<Stripe<C>>>> {
+    stripes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<C: Clone> SlotOwner<C> {
@@ -41,6 +54,7 @@ impl<C: Clone> SlotOwner<C> {
             clock: Arc::default(),
             epochs: 0,
             leases: None,
+            turn: None,
         };
         (owner, slot)
     }
@@ -53,11 +67,11 @@ impl<C: Clone> SlotOwner<C> {
         generation: Generation,
         connection: &C,
         suspect: impl Fn() + Send + Sync + 'static,
-    ) -> (Tally, Option<Leases>) {
+    ) -> (Tally<C>, Option<Leases>) {
         self.epochs += 1;
         let epoch = Epoch(self.epochs);
         let (sender, ended) = watch::channel(());
-        let raised = Arc::new(AtomicBool::new(false));
+        let (raised, past) = (Arc::new(AtomicBool::new(false)), Arc::new(Past::default()));
         let common = Arc::new(Common {
             member: member.clone(),
             generation,
@@ -66,38 +80,45 @@ impl<C: Clone> SlotOwner<C> {
                 raised: raised.clone(),
                 tell: Box::new(suspect),
             },
+            clock: self.clock.clone(),
+            past: past.clone(),
             _ended: sender,
         });
-        let counts: Box<[Arc<Counts>]> = (0..stripe_count()).map(|_| Arc::default()).collect();
-        let stripes = counts
-            .iter()
-            .map(|counts| {
-                Arc::new(Stripe {
-                    connection: connection.clone(),
-                    common: common.clone(),
-                    clock: self.clock.clone(),
-                    counts: counts.clone(),
-                })
-            })
-            .collect();
-        drop(common);
-        self.shared.active.store(Some(Arc::new(Active {
-            stripes,
-            clock: self.clock.clone(),
-        })));
+        let stripes = Arc::new(Mutex::new(Vec::new()));
+        self.put(&stripes, connection, &common);
         let before = self.leases.replace(Leases { ended });
+        self.turn = Some(Turn {
+            connection: connection.clone(),
+            common,
+            stripes: stripes.clone(),
+        });
         self.shared.state.send_replace(State::Active(epoch));
         let tally = Tally {
             epoch,
-            counts,
+            past,
+            stripes,
             raised,
         };
         (tally, before)
     }
 
+    /// Fresh stripes into the slot.
+    fn put(&self, stripes: &Mutex<Vec<Weak<Stripe<C>>>>, connection: &C, common: &Arc<Common>) {
+        let fresh: Vec<Arc<Stripe<C>>> = (0..stripe_count())
+            .map(|_| Arc::new(Stripe::new(connection.clone(), common.clone())))
+            .collect();
+        let mut known = lock(stripes);
+        known.retain(|stripe| stripe.strong_count() > 0);
+        known.extend(fresh.iter().map(Arc::downgrade));
+        drop(known);
+        let places = std::array::from_fn(|place| fresh[place % fresh.len()].clone());
+        self.shared.active.store(Some(Arc::new(Active { places })));
+    }
+
     /// Empties the slot: `reason` names every member's state. Returns the leases still held of the connection that
     /// was active.
     pub fn clear(&mut self, reason: Error) -> Option<Leases> {
+        self.turn = None;
         self.shared.active.store(None);
         self.shared.state.send_replace(State::Absent(reason));
         self.leases.take()
@@ -116,6 +137,7 @@ impl<C: Clone> SlotOwner<C> {
 
     /// Closes the slot for good.
     pub fn close(&mut self) -> Option<Leases> {
+        self.turn = None;
         self.shared.active.store(None);
         self.shared.state.send_replace(State::Closed);
         self.leases.take()
@@ -124,6 +146,9 @@ impl<C: Clone> SlotOwner<C> {
     /// Advances the coarse clock by which leases measure their age.
     pub fn tick(&self) {
         self.clock.advance();
+        if let Some(turn) = &self.turn {
+            self.put(&turn.stripes, &turn.connection, &turn.common);
+        }
     }
 
     /// After how many ticks an operation that is given up counts as timed out.
@@ -153,13 +178,14 @@ impl<C> std::fmt::Debug for SlotOwner<C> {
 }
 
 /// The outcomes counted for one turn as active, also those that arrive after it ended.
-pub struct Tally {
+pub struct Tally<C> {
     epoch: Epoch,
-    counts: Box<[Arc<Counts>]>,
+    past: Arc<Past>,
+    stripes: Arc<Mutex<Vec<Weak<Stripe<C>>>>>,
     raised: Arc<AtomicBool>,
 }
 
-impl Tally {
+impl<C> Tally<C> {
     /// The turn.
     pub fn epoch(&self) -> Epoch {
         self.epoch
@@ -167,14 +193,17 @@ impl Tally {
 
     /// Successes and failures so far.
     pub fn totals(&self) -> (u64, u64) {
-        self.counts
+        // What is alive first: a stripe that goes meanwhile is held here, and counted when this lets go of it.
+        let alive: Vec<Arc<Stripe<C>>> = lock(&self.stripes)
             .iter()
-            .fold((0, 0), |(success, failure), counts| {
-                (
-                    success + counts.success.load(Ordering::Relaxed),
-                    failure + counts.failure.load(Ordering::Relaxed),
-                )
-            })
+            .filter_map(Weak::upgrade)
+            .collect();
+        let mut totals = self.past.totals();
+        for stripe in &alive {
+            totals.0 += stripe.success.load(Ordering::Relaxed);
+            totals.1 += stripe.failure.load(Ordering::Relaxed);
+        }
+        totals
     }
 
     /// The engine has looked: from here on the next failure tells it again.
@@ -183,7 +212,7 @@ impl Tally {
     }
 }
 
-impl std::fmt::Debug for Tally {
+impl<C> std::fmt::Debug for Tally<C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tally")
             .field("epoch", &self.epoch)

@@ -1,11 +1,15 @@
 //! The count behind a lease: ownership itself.
 //!
 //! Counting leases the obvious way (load the pointer, count up, look again, count down) makes every thread write
-//! to the same cache line twice. Here an active connection is held by a fixed number of stripes; a lease clones
-//! the stripe of its thread, and the reference count of that stripe is the count. The active slot holds one
+//! to the same cache line twice. Here an active connection is held by a number of stripes; a lease is a reference
+//! to the stripe of its thread, and the reference count of that stripe is the count. The active slot holds one
 //! reference of each stripe; when it lets go and the last lease is dropped, the last stripe drops [`Common`], whose
 //! channel end tells whoever waits in [`Leases::ended`](super::Leases::ended). No lock, no allocation, no unsafe, and
 //! nothing to look at twice: a lease taken during a switch simply belongs to the connection that it holds.
+//!
+//! A lease does not remember when it began: reading a clock costs more than all the rest, and a lease of more than one
+//! word is slower to move. Instead the engine replaces the stripes at every tick, so that a stripe knows since when its
+//! leases can have been taken.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -21,6 +25,8 @@ pub(crate) struct Common {
     pub(crate) generation: Generation,
     pub(crate) epoch: Epoch,
     pub(crate) suspicion: Suspicion,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) past: Arc<Past>,
     /// Dropped with the last stripe: that is the news that the leases have ended.
     pub(crate) _ended: watch::Sender<()>,
 }
@@ -40,26 +46,65 @@ impl Suspicion {
     }
 }
 
-/// One thread's share of an active connection. Aligned to two cache lines (processors fetch them in pairs), so that
-/// neighbours never share one.
+/// One thread's share of an active connection, for one tick. Aligned to two cache lines (processors fetch them in
+/// pairs), so that neighbours never share one.
 #[repr(align(128))]
 pub(crate) struct Stripe<C> {
-    pub(crate) connection: C,
-    pub(crate) common: Arc<Common>,
-    pub(crate) clock: Arc<Clock>,
-    pub(crate) counts: Arc<Counts>,
-}
-
-/// Outcomes of the operations of one stripe. The engine samples them; they outlive the stripe.
-#[repr(align(128))]
-#[derive(Default)]
-pub(crate) struct Counts {
     pub(crate) success: AtomicU64,
     pub(crate) failure: AtomicU64,
+    pub(crate) connection: C,
+    pub(crate) common: Arc<Common>,
+    /// The tick at which its leases can have been taken at the earliest.
+    born: u32,
 }
 
-/// A coarse clock that the engine advances: reading it costs a load, reading the real one 25 ns.
-#[repr(align(128))]
+impl<C> Stripe<C> {
+    pub(crate) fn new(connection: C, common: Arc<Common>) -> Self {
+        Self {
+            success: AtomicU64::new(0),
+            failure: AtomicU64::new(0),
+            connection,
+            born: common.clock.now(),
+            common,
+        }
+    }
+
+    /// Whether whatever was begun on it is older than an operation may become.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.common.clock.is_overdue(self.born)
+    }
+}
+
+impl<C> Drop for Stripe<C> {
+    fn drop(&mut self) {
+        self.common
+            .past
+            .add(*self.success.get_mut(), *self.failure.get_mut());
+    }
+}
+
+/// The outcomes of stripes that are gone.
+#[derive(Default)]
+pub(crate) struct Past {
+    success: AtomicU64,
+    failure: AtomicU64,
+}
+
+impl Past {
+    fn add(&self, success: u64, failure: u64) {
+        self.success.fetch_add(success, Ordering::AcqRel);
+        self.failure.fetch_add(failure, Ordering::AcqRel);
+    }
+
+    pub(crate) fn totals(&self) -> (u64, u64) {
+        (
+            self.success.load(Ordering::Acquire),
+            self.failure.load(Ordering::Acquire),
+        )
+    }
+}
+
+/// A coarse clock that the engine advances.
 #[derive(Default)]
 pub(crate) struct Clock {
     ticks: AtomicU32,
@@ -67,7 +112,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    pub(crate) fn now(&self) -> u32 {
+    fn now(&self) -> u32 {
         self.ticks.load(Ordering::Relaxed)
     }
 
@@ -80,15 +125,21 @@ impl Clock {
         self.limit.store(ticks, Ordering::Relaxed);
     }
 
-    pub(crate) fn overdue(&self, since: u32) -> bool {
-        self.now().wrapping_sub(since) >= self.limit.load(Ordering::Relaxed).max(1)
+    fn is_overdue(&self, born: u32) -> bool {
+        // A lease can be younger than its stripe by up to a tick: it is only overdue for certain one tick later.
+        let limit = self.limit.load(Ordering::Relaxed).max(1);
+        self.now().wrapping_sub(born) > limit
     }
 }
+
+/// The places from which threads take their stripe. More places than stripes: a power of two that no thread count needs
+/// to be compared with.
+pub(crate) const PLACES: usize = 64;
 
 /// How many stripes an active connection is held by: threads beyond that share.
 pub(crate) fn stripe_count() -> usize {
     let threads = std::thread::available_parallelism().map_or(4, usize::from);
-    (threads * 2).next_power_of_two().min(64)
+    (threads * 2).next_power_of_two().min(PLACES)
 }
 
 /// This thread's number. Threads are numbered as they come, so neighbours get different stripes.

@@ -18,7 +18,10 @@ fn slot() -> (SlotOwner<&'static str>, Slot<&'static str>) {
     )
 }
 
-fn activate(owner: &mut SlotOwner<&'static str>, name: &'static str) -> (Tally, Option<Leases>) {
+fn activate(
+    owner: &mut SlotOwner<&'static str>,
+    name: &'static str,
+) -> (Tally<&'static str>, Option<Leases>) {
     owner.activate(&name.into(), Generation(1), &name, || {})
 }
 
@@ -103,12 +106,15 @@ async fn only_a_lease_given_up_late_is_a_suspicion() {
             told.fetch_add(1, Ordering::Relaxed);
         }
     });
-    let (young, old) = (slot.try_lease().unwrap(), slot.try_lease().unwrap());
-    (0..3).for_each(|_| owner.tick());
-    drop(young);
+    let (early, late) = (slot.try_lease().unwrap(), slot.try_lease().unwrap());
+    (0..4).for_each(|_| owner.tick());
+    let young = slot.try_lease().unwrap();
+    drop(early);
     assert_eq!(told.load(Ordering::Relaxed), 0);
     owner.tick();
-    drop(old);
+    drop(young);
+    assert_eq!(told.load(Ordering::Relaxed), 0);
+    drop(late);
     assert_eq!(told.load(Ordering::Relaxed), 1);
 }
 
@@ -157,4 +163,30 @@ async fn the_last_slot_dropped_is_noticed() {
     assert!(early.is_err());
     drop(clone);
     owner.abandoned().await;
+}
+
+#[test]
+fn outcomes_are_counted_exactly_by_many_threads_over_many_ticks() {
+    // P90
+    let (mut owner, slot) = slot();
+    let (tally, _) = activate(&mut owner, "east");
+    std::thread::scope(|scope| {
+        let counting: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    for number in 0..10_000 {
+                        let outcome = match number % 4 {
+                            0 => Outcome::Failure,
+                            _ => Outcome::Success,
+                        };
+                        slot.try_lease().unwrap().finish(outcome);
+                    }
+                })
+            })
+            .collect();
+        while !counting.iter().all(|thread| thread.is_finished()) {
+            owner.tick();
+        }
+    });
+    assert_eq!(tally.totals(), (8 * 7_500, 8 * 2_500));
 }

@@ -1,6 +1,7 @@
 //! What a `[[member]]` table holds beyond the engine's own keys.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -19,6 +20,8 @@ pub struct Settings {
     pub(crate) db: Option<u32>,
     #[serde(default)]
     pub(crate) client_name: Option<String>,
+    #[serde(default)]
+    pub(crate) ca_file: Option<PathBuf>,
 }
 
 impl Settings {
@@ -30,6 +33,7 @@ impl Settings {
             password: None,
             db: None,
             client_name: None,
+            ca_file: None,
         }
     }
 
@@ -60,6 +64,13 @@ impl Settings {
         self.client_name = Some(name.into());
         self
     }
+
+    /// A file with the certificates (PEM) that vouch for a `rediss://` server. Read at every dial. Default: the system's.
+    #[must_use]
+    pub fn ca_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.ca_file = Some(path.into());
+        self
+    }
 }
 
 /// By hand: neither the password nor the URL, which may hold one.
@@ -74,6 +85,7 @@ impl fmt::Debug for Settings {
             .field("password", &self.password.as_ref().map(|_| "***"))
             .field("db", &self.db)
             .field("client_name", &self.client_name)
+            .field("ca_file", &self.ca_file)
             .finish()
     }
 }

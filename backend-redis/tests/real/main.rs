@@ -12,4 +12,6 @@ mod replay;
 mod retire;
 mod server;
 mod stand_in;
+#[cfg(feature = "tls")]
+mod tls;
 mod watch;

@@ -1,5 +1,7 @@
 //! The engine's part, played by hand: dials, fills the slot, listens to the signals.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use backend_api::engine::{Heard, SignalSource, SlotOwner, Tally, signal_channel};
@@ -17,10 +19,14 @@ pub(crate) struct StandIn {
     pub(crate) heard: UnboundedReceiver<Heard<Settings>>,
     owner: SlotOwner<Connection>,
     generation: u64,
+    /// `timeouts.operation` of the connections made from here on.
+    pub(crate) operation: Duration,
+    /// How often the client raised a suspicion.
+    pub(crate) suspected: Arc<AtomicUsize>,
 }
 
 /// A connected member.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Link {
     pub(crate) name: &'static str,
     pub(crate) generation: Generation,
@@ -40,6 +46,8 @@ impl StandIn {
             heard,
             owner,
             generation: 0,
+            operation: Duration::from_millis(500),
+            suspected: Arc::default(),
         };
         (stand_in, client)
     }
@@ -57,6 +65,7 @@ impl StandIn {
             member: &member,
             generation,
             timeout: Duration::from_secs(1),
+            operation: self.operation,
             signals,
         };
         let connection = self.backend.connect(dial).await?;
@@ -75,9 +84,22 @@ impl StandIn {
         link
     }
 
-    pub(crate) fn activate(&mut self, link: &Link) -> (Tally, Option<Leases>) {
-        self.owner
-            .activate(&link.name.into(), link.generation, &link.connection, || {})
+    pub(crate) fn activate(&mut self, link: &Link) -> (Tally<Connection>, Option<Leases>) {
+        let suspected = self.suspected.clone();
+        let suspect = move || {
+            suspected.fetch_add(1, Ordering::SeqCst);
+        };
+        self.owner.activate(
+            &link.name.into(),
+            link.generation,
+            &link.connection,
+            suspect,
+        )
+    }
+
+    /// Leases taken so far are older than `timeouts.operation` from here on.
+    pub(crate) fn age_leases(&mut self) {
+        (0..2).for_each(|_| self.owner.tick());
     }
 
     pub(crate) fn clear(&mut self) {
@@ -115,8 +137,13 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) async fn start(builder: RedisBuilder) -> Self {
+        Self::start_with(builder, Duration::from_millis(500)).await
+    }
+
+    pub(crate) async fn start_with(builder: RedisBuilder, operation: Duration) -> Self {
         let (east, west) = (Server::start().await, Server::start().await);
         let (mut engine, client) = StandIn::new(builder);
+        engine.operation = operation;
         let on_east = engine.bring_up("east", east.settings()).await;
         let on_west = engine.connect("west", west.settings()).await.unwrap();
         engine.backend.prove(&on_west.connection).await.unwrap();

@@ -68,11 +68,7 @@ async fn watch_belongs_to_the_handle_and_ends_with_exec_or_unwatch() {
     let () = pair.east.ask("SET k 6").await;
     redis::cmd("UNWATCH").exec_async(&mut client).await.unwrap();
     assert_ne!(set_atomically(&mut client, 3).await.unwrap(), Value::Nil);
-    assert_eq!(
-        pair.east.clients().await,
-        2,
-        "one shared socket, one dedicated one"
-    );
+    pair.east.clients_become(2).await;
 }
 
 // P152
@@ -98,6 +94,23 @@ async fn a_switch_between_watch_and_exec_is_an_error_and_never_half() {
         "the pin is gone"
     );
     assert_eq!(pair.west.ask::<i64>("GET k").await, 2);
+}
+
+#[tokio::test]
+async fn after_exec_and_after_unwatch_a_switch_is_no_error() {
+    let mut pair = Pair::start(Redis::builder()).await;
+    let mut client = pair.client.clone();
+    watch(&mut client, "k").await.unwrap();
+    let mut copy = client.clone();
+    set_atomically(&mut client, 1).await.unwrap();
+    pair.move_west();
+    for handle in [&mut client, &mut copy] {
+        assert_eq!(handle.get::<_, Option<i64>>("k").await.unwrap(), None);
+    }
+    watch(&mut client, "k").await.unwrap();
+    pair.engine.activate(&pair.on_east);
+    redis::cmd("UNWATCH").exec_async(&mut client).await.unwrap();
+    assert_eq!(client.get::<_, Option<i64>>("k").await.unwrap(), Some(1));
 }
 
 // P152
@@ -157,7 +170,7 @@ async fn retiring_the_member_ends_a_watch() {
     let mut client = pair.client.clone();
     watch(&mut client, "k").await.unwrap();
     pair.engine.retire(&pair.on_east).await;
-    assert_eq!(pair.east.clients().await, 0);
+    pair.east.clients_become(0).await;
     let error = client.get::<_, Option<i64>>("k").await.unwrap_err();
     assert_eq!(kind(&error), ErrorKind::Moved);
 }

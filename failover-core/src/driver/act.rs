@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_api::{Backend, Dial, Error, ErrorKind, Generation};
+use futures_util::FutureExt as _;
 use tokio::time::Instant;
 
 use super::message::{Answered, Reply};
+use super::running::Errand;
 use super::{Core, Driver, Line, Voice};
 use crate::event::EventKind;
 use crate::machine::{Action, Failure, Input, MemberId, News, Op, Verdict};
@@ -17,25 +19,23 @@ impl<B: Backend> Driver<B> {
             Action::Connect(id, generation, op, timeout) => {
                 self.connect(core, id, generation, op, timeout);
             }
-            Action::Prove(id, generation, op) => self.prove(id, generation, op),
+            Action::Prove(id, generation, op) => self.prove(core, id, generation, op),
             Action::Arm(id, generation, op) => {
-                self.on_line(id, generation, op, "arm", |backend, line| async move {
+                let errand = Errand::new(id, "arm").within(core.directory.proof_bound(id));
+                self.on_line(errand, generation, op, |backend, line| async move {
                     backend.arm(&line).await
                 });
             }
             Action::Promote(id, generation, op, from) => {
                 let from = from.and_then(|from| self.last(from));
-                self.on_line(id, generation, op, "promote", |backend, line| async move {
+                let errand = Errand::new(id, "promote").within(core.directory.proof_bound(id));
+                self.on_line(errand, generation, op, |backend, line| async move {
                     backend.promote(&line, from.as_ref()).await
                 });
             }
             Action::Drain(id, generation, op) => self.drain(id, generation, op),
             Action::Check(id, generation, op) => self.check(core, id, generation, op),
-            Action::Cancel(op) => {
-                if let Some(task) = self.running.remove(&op) {
-                    task.abort();
-                }
-            }
+            Action::Cancel(op) => self.cancel(core, op),
             Action::Activate(id, generation) => self.activate(core, id, generation),
             Action::Deactivate => {
                 let leases = self.slot.clear(self.absence(core));
@@ -44,6 +44,7 @@ impl<B: Backend> Driver<B> {
             Action::Retire(id, generation) => self.retire(id, generation),
             Action::Started => self.started(Ok(())),
             Action::StartFailed => {
+                self.closing = true;
                 let states = core.directory.states(&core.machine);
                 let text = format!(
                     "the startup policy `{:?}` cannot be met: {states}",
@@ -77,7 +78,7 @@ impl<B: Backend> Driver<B> {
             return;
         };
         let (member, backend) = (entry.member.clone(), self.backend.clone());
-        let operation = entry.operation;
+        let operation = entry.timeouts.operation;
         let signals = self.source.signals(member.name.clone(), generation);
         self.voices.insert(generation, Voice::new(signals.clone()));
         let reply = Reply::new(
@@ -86,7 +87,9 @@ impl<B: Backend> Driver<B> {
             id,
             "connect",
         );
-        self.spawn(op, async move {
+        let mut errand = Errand::new(id, "connect").within(timeout);
+        errand.dials = Some(generation);
+        self.spawn(op, errand, async move {
             let dial = Dial {
                 member: &member,
                 generation,
@@ -106,12 +109,13 @@ impl<B: Backend> Driver<B> {
         });
     }
 
-    fn prove(&mut self, id: MemberId, generation: Generation, op: Op) {
+    fn prove(&mut self, core: &Core<B>, id: MemberId, generation: Generation, op: Op) {
         let (backend, reply) = (self.backend.clone(), self.reply_to(id, op, "prove"));
         let Some(connection) = self.connection(generation) else {
             return;
         };
-        self.spawn(op, async move {
+        let errand = Errand::new(id, "prove").within(core.directory.proof_bound(id));
+        self.spawn(op, errand, async move {
             let began = Instant::now();
             let answer = match backend.prove(&connection).await {
                 Ok(()) => Answered::Proven(id, op, began.elapsed()),
@@ -124,20 +128,22 @@ impl<B: Backend> Driver<B> {
     /// Runs a step of the contract on a connection.
     fn on_line<F>(
         &mut self,
-        id: MemberId,
+        errand: Errand,
         generation: Generation,
         op: Op,
-        name: &'static str,
         step: impl FnOnce(Arc<B>, B::Connection) -> F,
     ) where
         F: Future<Output = Result<(), Error>> + Send + 'static,
     {
+        let Errand {
+            member: id, name, ..
+        } = errand;
         let reply = self.reply_to(id, op, name);
         let Some(connection) = self.connection(generation) else {
             return;
         };
         let step = step(self.backend.clone(), connection);
-        self.spawn(op, async move {
+        self.spawn(op, errand, async move {
             let answer = match step.await {
                 Ok(()) => Answered::Plain(Input::Done(id, op), id, None),
                 Err(error) => failed(id, op, error.with_operation(name)),
@@ -154,7 +160,7 @@ impl<B: Backend> Driver<B> {
             return;
         };
         let (connection, mut leases) = (line.connection.clone(), line.leases.clone());
-        self.spawn(op, async move {
+        self.spawn(op, Errand::new(id, "drain"), async move {
             if let Some(latest) = leases.pop() {
                 backend.drain(&connection, latest).await;
             }
@@ -183,7 +189,7 @@ impl<B: Backend> Driver<B> {
         let Some(connection) = self.connection(generation) else {
             return;
         };
-        self.spawn(op, async move {
+        self.spawn(op, Errand::new(id, "check"), async move {
             let (verdict, error) = plan.run(&backend, &member, &connection).await;
             reply.send(Answered::Plain(Input::Checked(id, op, verdict), id, error));
         });
@@ -213,6 +219,9 @@ impl<B: Backend> Driver<B> {
         if let (Some(leases), Some((generation, _))) = (leases, &self.last_active)
             && let Some(line) = self.lines.get_mut(generation)
         {
+            // A connection may be drained and promoted again many times over.
+            line.leases
+                .retain(|earlier| earlier.ended().now_or_never().is_none());
             line.leases.push(leases);
         }
     }
@@ -259,8 +268,20 @@ impl<B: Backend> Driver<B> {
         )
     }
 
-    fn spawn(&mut self, op: Op, task: impl Future<Output = ()> + Send + 'static) {
-        self.running.insert(op, self.tasks.spawn(task));
+    fn spawn(&mut self, op: Op, errand: Errand, task: impl Future<Output = ()> + Send + 'static) {
+        self.running.begin(op, errand, self.tasks.spawn(task));
+    }
+
+    fn cancel(&mut self, core: &mut Core<B>, op: Op) {
+        let Some((errand, overdue)) = self.running.cancel(op) else {
+            return;
+        };
+        if let Some(generation) = errand.dials {
+            self.voices.remove(&generation);
+        }
+        if let Some(error) = overdue {
+            core.directory.note(errand.member, &error);
+        }
     }
 
     fn tell(&mut self, core: &Core<B>, news: News) {

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use backend_api::{Backend, Error, ErrorKind, Member, MemberName};
 
+use super::sample::Sample;
+use crate::config::Timeouts;
 use crate::health::CheckPlan;
 use crate::machine::{LinkView, Machine, MemberId, MemberView};
 use crate::status::{MemberStatus, Operations, Status};
@@ -19,8 +21,7 @@ const NAMED: usize = 8;
 pub(crate) struct Entry<B: Backend> {
     pub(crate) member: Arc<Member<B::Settings>>,
     pub(crate) plan: Arc<CheckPlan<B>>,
-    /// How long one of its operations may take.
-    pub(crate) operation: Duration,
+    pub(crate) timeouts: Timeouts,
     pub(crate) last_error: Option<Error>,
     pub(crate) round_trip: Option<Duration>,
     pub(crate) operations: Operations,
@@ -47,7 +48,7 @@ impl<B: Backend> Directory<B> {
         &mut self,
         member: Member<B::Settings>,
         plan: CheckPlan<B>,
-        operation: Duration,
+        timeouts: Timeouts,
     ) -> Result<MemberId, Error> {
         let name = member.name.clone();
         if self.numbers.contains_key(&name) {
@@ -65,7 +66,7 @@ impl<B: Backend> Directory<B> {
             Entry {
                 member: Arc::new(member),
                 plan: Arc::new(plan),
-                operation,
+                timeouts,
                 last_error: None,
                 round_trip: None,
                 operations: Operations::default(),
@@ -102,8 +103,23 @@ impl<B: Backend> Directory<B> {
         }
     }
 
+    /// How long a proof, an arming and a promotion may take.
+    pub(crate) fn proof_bound(&self, id: MemberId) -> Duration {
+        self.entries
+            .get(&id)
+            .map_or(Duration::MAX, |entry| entry.timeouts.prove)
+    }
+
     pub(crate) fn cause(&self, id: MemberId) -> Option<Error> {
         self.entries.get(&id)?.last_error.clone()
+    }
+
+    /// Operations that ended on a member.
+    pub(super) fn count(&mut self, sample: &Sample) {
+        if let Some(entry) = self.entries.get_mut(&sample.member) {
+            entry.operations.success += sample.success;
+            entry.operations.failure += sample.failure;
+        }
     }
 
     pub(crate) fn note(&mut self, id: MemberId, error: &Error) {
@@ -115,16 +131,17 @@ impl<B: Backend> Directory<B> {
     /// One line that names every member's state, for whoever is told that there is no active.
     pub(crate) fn states(&self, machine: &Machine) -> String {
         let mut text = String::new();
-        let view = machine.view();
-        for (index, member) in view.members.iter().take(NAMED).enumerate() {
+        let members = machine.member_views();
+        let more = members.len().saturating_sub(NAMED);
+        for (index, member) in members.take(NAMED).enumerate() {
             let comma = if index == 0 { "" } else { "; " };
-            let _ = write!(text, "{comma}{}: {}", self.name(member.id), state(member));
+            let _ = write!(text, "{comma}{}: {}", self.name(member.id), state(&member));
             if let Some(error) = self.cause(member.id) {
                 let _ = write!(text, " ({})", error.message());
             }
         }
-        if view.members.len() > NAMED {
-            let _ = write!(text, "; and {} more", view.members.len() - NAMED);
+        if more > 0 {
+            let _ = write!(text, "; and {more} more");
         }
         text
     }

@@ -45,6 +45,7 @@ impl<B: Backend> Driver<B> {
             Woken::Called(call) => batch.extend(self.called(call)),
             Woken::Abandoned => {
                 self.abandoned = true;
+                self.closing = true;
                 batch.push(self.request(Request::Close, Caller::Nobody));
             }
             Woken::Due => {}
@@ -62,7 +63,7 @@ impl<B: Backend> Driver<B> {
     }
 
     fn tick(&mut self, now: Instant, batch: &mut Vec<Input>) {
-        let Some(samples) = self.sampler.tick(now) else {
+        let Some((samples, telling)) = self.sampler.tick(now) else {
             return;
         };
         self.slot.tick();
@@ -70,27 +71,23 @@ impl<B: Backend> Driver<B> {
             return;
         }
         let mut core = lock(&self.core);
-        for sample in &samples {
-            if let Input::Outcomes {
-                member,
-                success,
-                failure,
-                ..
-            } = sample
-                && let Some(entry) = core.directory.entries.get_mut(member)
-            {
-                entry.operations.success += u64::from(*success);
-                entry.operations.failure += u64::from(*failure);
+        for sample in samples {
+            core.directory.count(&sample);
+            if telling {
+                batch.push(Input::Outcomes {
+                    member: sample.member,
+                    generation: sample.generation,
+                    success: u32::try_from(sample.success).unwrap_or(u32::MAX),
+                    failure: u32::try_from(sample.failure).unwrap_or(u32::MAX),
+                });
             }
         }
-        drop(core);
-        batch.extend(samples);
     }
 
     fn answered(&mut self, answer: Answered<B>, batch: &mut Vec<Input>) {
         match answer {
             Answered::Connected(member, generation, op, connection) => {
-                self.running.remove(&op);
+                self.running.end(op);
                 let voice = self.voices.remove(&generation).unwrap_or_else(|| {
                     let name = lock(&self.core).directory.name(member);
                     Voice::new(self.source.signals(name, generation))
@@ -110,7 +107,7 @@ impl<B: Backend> Driver<B> {
                 }
             }
             Answered::Proven(member, op, took) => {
-                self.running.remove(&op);
+                self.running.end(op);
                 if let Some(entry) = lock(&self.core).directory.entries.get_mut(&member) {
                     entry.round_trip = Some(took);
                 }
@@ -125,7 +122,11 @@ impl<B: Backend> Driver<B> {
                     | Input::Done(_, op)
                     | Input::Failed(_, op, _)
                     | Input::Checked(_, op, _) => {
-                        self.running.remove(op);
+                        let errand = self.running.end(*op);
+                        // A dial that came to nothing: what its connection said meanwhile concerns nobody.
+                        if let Some(generation) = errand.and_then(|errand| errand.dials) {
+                            self.voices.remove(&generation);
+                        }
                     }
                     _ => {}
                 }
@@ -202,14 +203,17 @@ impl<B: Backend> Driver<B> {
             Control::Pin => Request::Pin,
             Control::Release => Request::Release,
             Control::RehomeStandby => Request::Rehome,
-            Control::Close => Request::Close,
+            Control::Close => {
+                self.closing = true;
+                Request::Close
+            }
             Control::Add(config) => {
                 let mut config = *config;
                 let plan = self.plan(&mut config)?;
                 let weight = config.member.weight;
-                let id =
-                    core.directory
-                        .insert(config.member, plan, config.rules.timeouts.operation)?;
+                let id = core
+                    .directory
+                    .insert(config.member, plan, config.rules.timeouts)?;
                 Request::Add(NewMember {
                     id,
                     weight,

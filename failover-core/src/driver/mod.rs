@@ -7,30 +7,37 @@
 mod act;
 mod answer;
 mod directory;
+mod finish;
+mod guard;
 mod listen;
 mod message;
+mod running;
 mod sample;
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use backend_api::engine::{Heard, SignalSource, SlotOwner};
 use backend_api::{Backend, Error, Generation, Leases, Signal, Signals};
+use futures_util::FutureExt as _;
 use tokio::sync::{broadcast, mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 pub(crate) use directory::Directory;
+pub(crate) use guard::{guard, guarded};
 use message::Answered;
 pub use message::Moved;
 pub(crate) use message::{Call, Control};
+use running::Errands;
 use sample::Sampler;
 
 use crate::config::{GroupConfig, Known, MemberConfig, Rules};
 use crate::event::{Event, EventKind};
 use crate::health::CheckPlan;
-use crate::machine::{Input, Machine, MemberId, Op, Request, RequestId, Time};
+use crate::machine::{Input, Machine, MemberId, Request, RequestId, Time};
 
 /// What the driver decides on, and `status()` looks at.
 pub(crate) struct Core<B: Backend> {
@@ -55,6 +62,7 @@ pub(crate) struct Parts<B: Backend> {
     pub(crate) slot: SlotOwner<B::Connection>,
     pub(crate) calls: mpsc::UnboundedReceiver<Call<B>>,
     pub(crate) events: broadcast::Sender<Event>,
+    pub(crate) callbacks: JoinSet<()>,
     pub(crate) started: oneshot::Sender<Result<(), Error>>,
 }
 
@@ -94,6 +102,7 @@ pub(crate) struct Driver<B: Backend> {
     slot: SlotOwner<B::Connection>,
     calls: mpsc::UnboundedReceiver<Call<B>>,
     events: broadcast::Sender<Event>,
+    callbacks: JoinSet<()>,
     started: Option<oneshot::Sender<Result<(), Error>>>,
 
     began: Instant,
@@ -102,9 +111,9 @@ pub(crate) struct Driver<B: Backend> {
     voices: HashMap<Generation, Voice<B>>,
     /// The connection that carried traffic last, for the next promotion; it may be retired.
     last_active: Option<(Generation, B::Connection)>,
-    sampler: Sampler,
+    sampler: Sampler<B::Connection>,
     tasks: JoinSet<()>,
-    running: HashMap<Op, AbortHandle>,
+    running: Errands,
     /// Never cancelled: what it retires must be gone.
     retiring: JoinSet<()>,
     answers: mpsc::UnboundedSender<Answered<B>>,
@@ -114,6 +123,8 @@ pub(crate) struct Driver<B: Backend> {
     callers: HashMap<RequestId, answer::Caller>,
     next_request: u64,
     abandoned: bool,
+    /// Operations fail from here on, though connections are still being ended.
+    closing: bool,
 }
 
 impl<B: Backend> Driver<B> {
@@ -121,7 +132,7 @@ impl<B: Backend> Driver<B> {
         let (answers, inbox) = mpsc::unbounded_channel();
         let (source, heard) = backend_api::engine::signal_channel();
         let sampler = Sampler::new(&parts.rules);
-        parts.slot.set_overdue(sample::TICKS_PER_OPERATION);
+        parts.slot.set_overdue(sampler.overdue());
         Self {
             backend: parts.backend,
             rules: parts.rules,
@@ -132,6 +143,7 @@ impl<B: Backend> Driver<B> {
             slot: parts.slot,
             calls: parts.calls,
             events: parts.events,
+            callbacks: parts.callbacks,
             started: Some(parts.started),
             began: Instant::now(),
             lines: HashMap::new(),
@@ -139,7 +151,7 @@ impl<B: Backend> Driver<B> {
             last_active: None,
             sampler,
             tasks: JoinSet::new(),
-            running: HashMap::new(),
+            running: Errands::default(),
             retiring: JoinSet::new(),
             answers,
             inbox,
@@ -148,18 +160,26 @@ impl<B: Backend> Driver<B> {
             callers: HashMap::new(),
             next_request: 0,
             abandoned: false,
+            closing: false,
         }
     }
 
     /// Runs until the group is closed and nothing of it is left.
     pub(crate) async fn run(mut self) {
+        let served = AssertUnwindSafe(self.serve()).catch_unwind().await;
+        if served.is_err() {
+            self.dismantle();
+        }
+        self.finish().await;
+    }
+
+    async fn serve(&mut self) {
         let mut batch = Vec::new();
         self.step(&mut batch);
         while !lock(&self.core).machine.is_closed() {
             self.listen(&mut batch).await;
             self.step(&mut batch);
         }
-        self.finish().await;
     }
 
     /// Lets the machine decide on a batch, and does what it says.
@@ -171,7 +191,11 @@ impl<B: Backend> Driver<B> {
         for action in actions {
             self.act(&mut core, action);
         }
-        self.explain_absence(&core);
+        if self.closing {
+            self.slot.close();
+        } else {
+            self.explain_absence(&core);
+        }
         drop(core);
         while self.tasks.try_join_next().is_some() {}
         while self.retiring.try_join_next().is_some() {}
@@ -183,22 +207,6 @@ impl<B: Backend> Driver<B> {
 
     fn instant(&self, time: Time) -> Instant {
         self.began + Duration::from_micros(time.0)
-    }
-
-    /// The group is closed. A dial that was cancelled may have succeeded at the same moment: its connection is in the
-    /// inbox, and goes too.
-    async fn finish(mut self) {
-        self.slot.close();
-        self.tasks.shutdown().await;
-        self.inbox.close();
-        while let Some(answer) = self.inbox.recv().await {
-            if let Answered::Connected(_, _, _, connection) = answer {
-                self.backend.retire(connection).await;
-            }
-        }
-        self.last_active = None;
-        while self.retiring.join_next().await.is_some() {}
-        self.emit(EventKind::Closed);
     }
 
     fn emit(&self, kind: EventKind) {
@@ -228,10 +236,12 @@ impl<B: Backend> Driver<B> {
                 ..config.clone()
             }],
         };
-        alone.check(&*self.backend, &self.known)?;
-        let health = &mut config.rules.health;
-        health.name_checks(&self.backend.default_checks());
-        Ok(CheckPlan::new(health, &self.checks))
+        guarded("the backend", || {
+            alone.check(&*self.backend, &self.known)?;
+            let health = &mut config.rules.health;
+            health.name_checks(&self.backend.default_checks());
+            Ok(CheckPlan::new(health, &self.checks))
+        })?
     }
 }
 

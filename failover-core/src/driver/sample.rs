@@ -9,45 +9,89 @@ use backend_api::engine::Tally;
 use tokio::time::Instant;
 
 use crate::config::Rules;
-use crate::machine::{Input, MemberId};
+use crate::machine::MemberId;
 
 /// The tick is this fraction of an operation's timeout, so an overdue lease is seen at most a quarter late.
-pub(super) const TICKS_PER_OPERATION: u32 = 4;
+const TICKS_PER_OPERATION: u32 = 4;
 
 const SHORTEST_TICK: Duration = Duration::from_millis(5);
 const LONGEST_TICK: Duration = Duration::from_millis(250);
 
-struct Counted {
+/// For how many ticks the outcomes are still taken of operations that end after their connection did.
+const LATE_TICKS: u32 = 2 * TICKS_PER_OPERATION;
+
+/// How many samples after a stall say nothing about members: the one that shows it, and the one with what piled up.
+const DISCOUNTED_SAMPLES: u32 = 2;
+
+/// What ended on one connection since the last sample.
+pub(super) struct Sample {
+    pub(super) member: MemberId,
+    pub(super) generation: Generation,
+    pub(super) success: u64,
+    pub(super) failure: u64,
+}
+
+struct Counted<C> {
     member: MemberId,
-    tally: Tally,
+    tally: Tally<C>,
     success: u64,
     failure: u64,
 }
 
-pub(super) struct Sampler {
+impl<C> Counted<C> {
+    fn sample(&mut self, generation: Generation) -> Option<Sample> {
+        let (success, failure) = self.tally.totals();
+        let sample = Sample {
+            member: self.member,
+            generation,
+            // A stripe that is just being dropped is in neither sum for a moment; it is in the next.
+            success: success.saturating_sub(self.success),
+            failure: failure.saturating_sub(self.failure),
+        };
+        self.success += sample.success;
+        self.failure += sample.failure;
+        (sample.success != 0 || sample.failure != 0).then_some(sample)
+    }
+}
+
+pub(super) struct Sampler<C> {
     period: Duration,
+    overdue: u32,
     /// A wake-up later than this is a stall.
     tolerance: Duration,
     next: Instant,
-    /// By connection; one that was drained and serves again counts anew.
-    counted: HashMap<Generation, Counted>,
+    /// By connection, its current or last turn as active.
+    counted: HashMap<Generation, Counted<C>>,
+    /// Turns that are over, and for how many ticks they are still looked at.
+    over: Vec<(u32, Generation, Counted<C>)>,
+    discounted: u32,
 }
 
-impl Sampler {
+impl<C> Sampler<C> {
     pub(super) fn new(rules: &Rules) -> Self {
         let member = &rules.member;
-        let period = (member.timeouts.operation / TICKS_PER_OPERATION)
+        let operation = member.timeouts.operation;
+        let period = (operation / TICKS_PER_OPERATION)
             .min(member.breaker.window / 10)
             .clamp(SHORTEST_TICK, LONGEST_TICK);
+        let overdue = operation.as_micros().div_ceil(period.as_micros());
         // Being late by half a timeout makes a timeout meaningless.
         let tolerance = (member.timeouts.prove.min(member.health.timeout) / 2)
             .clamp(Duration::from_millis(20), Duration::from_millis(100));
         Self {
             period,
+            overdue: u32::try_from(overdue).unwrap_or(u32::MAX),
             tolerance,
             next: Instant::now() + period,
             counted: HashMap::new(),
+            over: Vec::new(),
+            discounted: 0,
         }
+    }
+
+    /// After how many ticks an operation that is given up counts as timed out.
+    pub(super) fn overdue(&self) -> u32 {
+        self.overdue
     }
 
     pub(super) fn next(&self) -> Instant {
@@ -55,11 +99,17 @@ impl Sampler {
     }
 
     /// Whether a wake-up that was due at `due` shows that the process was stalled.
-    pub(super) fn is_stalled(&self, due: Instant, now: Instant) -> bool {
-        now.saturating_duration_since(due) > self.tolerance
+    pub(super) fn is_stalled(&mut self, due: Instant, now: Instant) -> bool {
+        let stalled = now.saturating_duration_since(due) > self.tolerance;
+        if stalled {
+            self.discounted = DISCOUNTED_SAMPLES;
+        }
+        stalled
     }
 
-    pub(super) fn count(&mut self, member: MemberId, generation: Generation, tally: Tally) {
+    /// A connection begins a turn as active.
+    pub(super) fn count(&mut self, member: MemberId, generation: Generation, tally: Tally<C>) {
+        self.forget(generation);
         self.counted.insert(
             generation,
             Counted {
@@ -78,30 +128,36 @@ impl Sampler {
         }
     }
 
+    /// The connection is being ended. What its operations report from here on is still counted for its member.
     pub(super) fn forget(&mut self, generation: Generation) {
-        self.counted.remove(&generation);
+        if let Some(counted) = self.counted.remove(&generation) {
+            self.over.push((LATE_TICKS, generation, counted));
+        }
     }
 
-    /// If the tick is due: what ended since the last one.
-    pub(super) fn tick(&mut self, now: Instant) -> Option<Vec<Input>> {
+    /// If the tick is due: what ended since the last one, and whether it says anything about the members.
+    pub(super) fn tick(&mut self, now: Instant) -> Option<(Vec<Sample>, bool)> {
         if now < self.next {
             return None;
         }
         self.next = now + self.period;
-        let mut samples = Vec::new();
-        for (generation, counted) in &mut self.counted {
-            let (success, failure) = counted.tally.totals();
-            let new = (success - counted.success, failure - counted.failure);
-            (counted.success, counted.failure) = (success, failure);
-            if new != (0, 0) {
-                samples.push(Input::Outcomes {
-                    member: counted.member,
-                    generation: *generation,
-                    success: u32::try_from(new.0).unwrap_or(u32::MAX),
-                    failure: u32::try_from(new.1).unwrap_or(u32::MAX),
-                });
-            }
+        let samples = self.sample();
+        for (ticks, ..) in &mut self.over {
+            *ticks -= 1;
         }
-        Some(samples)
+        self.over.retain(|(ticks, ..)| *ticks > 0);
+        let telling = self.discounted == 0;
+        self.discounted = self.discounted.saturating_sub(1);
+        Some((samples, telling))
+    }
+
+    /// What ended since the last sample.
+    pub(super) fn sample(&mut self) -> Vec<Sample> {
+        let current = self.counted.iter_mut();
+        let current = current.filter_map(|(generation, counted)| counted.sample(*generation));
+        let over = self.over.iter_mut();
+        current
+            .chain(over.filter_map(|(_, generation, counted)| counted.sample(*generation)))
+            .collect()
     }
 }

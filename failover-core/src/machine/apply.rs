@@ -2,7 +2,9 @@
 
 use backend_api::Generation;
 
+use super::choose::Fitness;
 use super::member::{Health, Link, Stage, TaskKind};
+use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Action, Failure, Input, Machine, MemberId, News, Op};
 
@@ -49,7 +51,8 @@ impl Machine {
             Timer::Close => self.close_overdue(),
             Timer::Redial => self.redial = None,
             // These only wake the machine: settling finds them unset.
-            Timer::Round | Timer::Rearm | Timer::Dial(_) | Timer::Failback | Timer::Grace(_) => {}
+            Timer::Round | Timer::Rearm | Timer::Dial(_) | Timer::Failback => {}
+            Timer::Grace(id) => self.grace_over(id),
             Timer::Target => self.target_overdue(),
             Timer::Connect(id) => self.connect_overdue(id),
             Timer::Task(id) => self.task_overdue(id),
@@ -164,6 +167,7 @@ impl Machine {
             return;
         };
         let checked = member.is_checked();
+        member.tried = false;
         let Some(open) = member.open_mut() else {
             return;
         };
@@ -209,7 +213,7 @@ impl Machine {
                 if self.redial == Some(id) {
                     self.end_redial();
                 }
-                if matches!(stage, Stage::Chosen { .. }) {
+                if matches!(stage, Stage::Chosen { .. }) || self.awaits(id) {
                     self.abort_switch();
                 }
                 self.count_failure(id, true);
@@ -226,19 +230,37 @@ impl Machine {
             return;
         };
         let (stage, generation) = (open.stage, open.generation);
+        let held_back = self.fitness(member) >= Fitness::HeldBack;
         self.tell(News::Lost(id, generation));
         // A connection that served was no dial in vain.
         let served = matches!(stage, Stage::Active | Stage::Draining | Stage::Standby);
         self.count_failure(id, !served);
-        self.retire(id);
+        if self.mutated(Mutation::ForgetRetire) {
+            if let Some(member) = self.member_mut(id) {
+                member.link = Link::Cold;
+            }
+        } else {
+            self.retire(id);
+        }
         if self.redial == Some(id) {
             self.end_redial();
         }
         match stage {
-            Stage::Active => self.active_lost(id),
+            Stage::Active => self.active_lost(id, !held_back),
             Stage::Chosen { .. } => self.abort_switch(),
-            Stage::Draining => self.tell(News::DrainEnded(id, false)),
-            Stage::Unproven | Stage::Ready | Stage::Standby => {}
+            Stage::Draining => {
+                self.tell(News::DrainEnded(id, false));
+                if let Some(active) = self.active
+                    && self.mutated(Mutation::ActOnDrainingLoss)
+                {
+                    self.lost(active);
+                }
+            }
+            Stage::Unproven | Stage::Ready | Stage::Standby => {
+                if self.awaits(id) {
+                    self.abort_switch();
+                }
+            }
         }
     }
 
@@ -259,6 +281,14 @@ impl Machine {
             return;
         }
         self.set_health(id, unhealthy);
+        let (checked, stage) = match self.member(id) {
+            Some(member) => (member.is_checked(), member.stage()),
+            None => return,
+        };
+        if !checked && stage != Some(Stage::Active) {
+            // Nothing else would ever notice that it recovered.
+            self.lost(id);
+        }
         // Whatever befell this one may have made another fit: a demotion is half of a promotion.
         let all: Vec<MemberId> = self.members.iter().map(|member| member.id).collect();
         for id in all {

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use backend_api::Role;
 
 use super::member::{Health, Member, Stage};
+use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Machine, MemberId};
 
@@ -24,7 +25,7 @@ impl Machine {
     /// The hard rules: it takes part, has a proven connection, and is no read-only replica.
     pub(super) fn is_usable(&self, member: &Member) -> bool {
         member.takes_part()
-            && !member.is_read_only()
+            && (!member.is_read_only() || self.mutated(Mutation::PromoteReadOnly))
             && matches!(
                 member.stage(),
                 Some(Stage::Ready | Stage::Standby | Stage::Draining)
@@ -46,7 +47,7 @@ impl Machine {
     }
 
     pub(super) fn in_grace(&self, id: MemberId) -> bool {
-        self.timers.is_set(Timer::Grace(id))
+        self.timers.is_set(Timer::Grace(id)) && !self.mutated(Mutation::IgnoreGrace)
     }
 
     /// The pool's order, with the declared order among equals.

@@ -36,7 +36,7 @@ impl Machine {
         };
         let at_hand = |member: &Member| {
             // Once missed, only an armed one makes the group whole.
-            (member.stage() == Some(Stage::Standby) && !is_unhealthy(member))
+            (member.stage() == Some(Stage::Standby) && !member.is_unhealthy())
                 || (!self.degraded && self.is_coming(member))
         };
         self.members.iter().filter(|member| at_hand(member)).count() < wanted
@@ -47,8 +47,4 @@ impl Machine {
         self.is_warm(member)
             || (matches!(member.link, Link::Dialling { .. }) && member.failures == 0)
     }
-}
-
-fn is_unhealthy(member: &Member) -> bool {
-    matches!(member.health, super::member::Health::Unhealthy { .. })
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use backend_api::{Generation, Role};
 
 use super::member::{Link, Member, Stage, TaskKind};
+use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Action, Machine, MemberId, News, Phase};
 use crate::config::{LameDuckAction, Standby};
@@ -18,6 +19,8 @@ impl Machine {
                 self.prove_again();
             }
             Phase::Running => {
+                // Room is made before it is filled.
+                self.retire_unwanted();
                 self.arm_ready();
                 self.prove_again();
                 self.redial_lost();
@@ -26,7 +29,6 @@ impl Machine {
                     (Some(_), Standby::Count(count)) => self.keep_warm(count as usize),
                     (None, Standby::Count(_)) => self.dial_in_turn(),
                 }
-                self.retire_unwanted();
             }
             Phase::Closing | Phase::Closed => {}
         }
@@ -34,18 +36,18 @@ impl Machine {
 
     /// A member may be dialled: it takes part, has no connection and no delay running.
     fn is_dialable(&self, member: &Member) -> bool {
-        member.link == Link::Cold
-            && member.takes_part()
-            && !self.timers.is_set(Timer::Dial(member.id))
+        let cold = member.link == Link::Cold
+            || (matches!(member.link, Link::Dialling { .. }) && self.mutated(Mutation::DoubleDial));
+        cold && member.takes_part() && !self.timers.is_set(Timer::Dial(member.id))
     }
 
-    /// Marked members are passed over, unless nobody else is left.
+    /// Marked members are passed over, unless everybody else was tried in vain.
     fn shuns_marked(&self) -> bool {
         self.active.is_some()
-            || self
-                .members
-                .iter()
-                .any(|member| member.takes_part() && member.mark.is_none())
+            || self.members.iter().any(|member| {
+                let hopeful = member.failures == 0 || self.is_usable(member);
+                member.takes_part() && member.mark.is_none() && hopeful
+            })
     }
 
     /// One loop per member. While starting, everybody is dialled once.
@@ -54,7 +56,7 @@ impl Machine {
         let due: Vec<MemberId> = self
             .members
             .iter()
-            .filter(|member| member.link == Link::Cold && self.is_dialable(member))
+            .filter(|member| self.is_dialable(member))
             .filter(|member| !(shun && member.mark.is_some()))
             .filter(|member| !(starting && member.tried))
             .map(|member| member.id)
@@ -76,7 +78,9 @@ impl Machine {
         member.link = Link::Dialling { generation, op };
         member.ticket = ticket;
         self.timers.clear(Timer::Dial(id));
-        self.timers.set(Timer::Connect(id), self.now + timeout);
+        if !self.mutated(Mutation::NoDialDeadline) {
+            self.timers.set(Timer::Connect(id), self.now + timeout);
+        }
         self.act(Action::Connect(id, generation, op, timeout));
     }
 
@@ -118,7 +122,9 @@ impl Machine {
             .filter(|member| self.is_warm(member) || coming(member))
             .count();
         let mut due: Vec<MemberId> = Vec::new();
-        if warm < count && !self.timers.is_set(Timer::Rearm) {
+        // The spread is for a fleet that misses its standbys, not for an active that has to go.
+        let now = !self.timers.is_set(Timer::Rearm) || self.must_move(active.id).is_some();
+        if warm < count && now {
             let next = self.best(Role::Standby, |member| {
                 self.is_dialable(member) && member.mark.is_none()
             });
@@ -153,7 +159,8 @@ impl Machine {
             Link::Dialling { .. } => member.failures == 0,
             Link::Open(open) => match open.stage {
                 Stage::Unproven => open.task.is_some() && member.failures == 0,
-                Stage::Ready | Stage::Standby | Stage::Chosen { .. } => true,
+                Stage::Ready | Stage::Standby => !member.is_unhealthy(),
+                Stage::Chosen { .. } => true,
                 Stage::Draining => self.can_serve_again(member),
                 Stage::Active => false,
             },
@@ -161,27 +168,30 @@ impl Machine {
         }
     }
 
-    /// A whole outage with `standby = N`: one loop for the group, backing off per round.
+    /// A whole outage with `standby = N`: one loop for the group, backing off per round. Dead connections are closed
+    /// before anybody is dialled.
     fn dial_in_turn(&mut self) {
-        let busy = self.members.iter().any(|member| {
-            matches!(member.link, Link::Dialling { .. })
-                || matches!(
-                    member.stage(),
-                    Some(Stage::Ready | Stage::Standby | Stage::Chosen { .. })
-                )
+        let busy = self.members.iter().any(|member| match &member.link {
+            Link::Dialling { .. } | Link::Retiring { .. } => true,
+            Link::Open(open) => open.stage != Stage::Unproven || open.task.is_some(),
+            Link::Cold => false,
         });
         if busy || self.timers.is_set(Timer::Round) {
             return;
         }
-        let shun = self.shuns_marked();
-        let next = self.best(Role::Active, |member| {
-            member.link == Link::Cold
-                && member.takes_part()
-                && !member.tried
-                && !(shun && member.mark.is_some())
-        });
-        if let Some(id) = next {
-            self.dial(id);
+        let candidate =
+            |member: &Member| member.link == Link::Cold && member.takes_part() && !member.tried;
+        // The marked come last in a round.
+        let next = self
+            .best(Role::Active, |member| {
+                candidate(member) && member.mark.is_none()
+            })
+            .or_else(|| self.best(Role::Active, candidate));
+        match next {
+            Some(id) => self.dial(id),
+            // Whoever was left to try has gone meanwhile: the round is over all the same.
+            None if self.members.iter().any(|member| member.tried) => self.count_attempt(),
+            None => {}
         }
     }
 
@@ -231,7 +241,7 @@ impl Machine {
             let marked: Vec<MemberId> = self
                 .members
                 .iter()
-                .filter(|member| member.mark.is_some())
+                .filter(|member| member.mark.is_some() && !self.awaits(member.id))
                 .filter(|member| {
                     matches!(
                         member.stage(),
@@ -258,16 +268,26 @@ impl Machine {
             .iter()
             .filter(|member| member.open().is_some() && self.is_warm(member))
             .count();
-        let mut surplus: Vec<&Member> = self
+        let beyond = warm.saturating_sub(count as usize);
+        let (mut surplus, unhealthy): (Vec<&Member>, Vec<&Member>) = self
             .members
             .iter()
             .filter(|member| standing(member) && !spared(member))
-            .collect();
+            .partition(|member| !member.is_unhealthy());
         surplus.sort_by(|a, b| self.order(Role::Standby, a, b));
+        // An unhealthy one is kept until there are enough that are known to be better: else two that are both unhealthy
+        // would take turns.
+        let better = surplus.iter().filter(|member| member.is_healthy()).count();
+        let worse = if better >= count as usize {
+            unhealthy
+        } else {
+            Vec::new()
+        };
         let gone: Vec<MemberId> = surplus
             .iter()
             .rev()
-            .take(warm.saturating_sub(count as usize))
+            .take(beyond)
+            .chain(&worse)
             .map(|member| member.id)
             .collect();
         for id in gone {
@@ -323,6 +343,11 @@ impl Machine {
         member.tried |= in_vain;
         let failures = member.failures;
         let delay = self.random.up_to(backoff(reconnect, failures));
+        let delay = if self.mutated(Mutation::NeverRedial) {
+            Duration::MAX
+        } else {
+            delay
+        };
         self.timers.set(Timer::Dial(id), now + delay);
         self.count_attempt();
     }
@@ -330,12 +355,11 @@ impl Machine {
     /// All members were tried in vain: say so, once per round, and let the one loop of an outage rest.
     pub(super) fn count_attempt(&mut self) {
         let outage = self.phase == Phase::Running && self.active.is_none();
-        let shun = self.shuns_marked();
         let in_vain = |member: &Member| {
-            !member.takes_part()
-                || member.tried
-                || member.stage() == Some(Stage::Unproven)
-                || (shun && member.mark.is_some())
+            let unfit = member
+                .open()
+                .is_some_and(|open| open.stage == Stage::Unproven && open.task.is_none());
+            !member.takes_part() || member.tried || unfit
         };
         if !outage || !self.members.iter().all(in_vain) {
             return;

@@ -193,6 +193,10 @@ impl Member {
         matches!(self.health, Health::Healthy { .. })
     }
 
+    pub(super) fn is_unhealthy(&self) -> bool {
+        matches!(self.health, Health::Unhealthy { .. })
+    }
+
     pub(super) fn is_read_only(&self) -> bool {
         matches!(self.health, Health::Unhealthy { read_only: true })
     }

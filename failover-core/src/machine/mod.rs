@@ -4,20 +4,20 @@
 //! clock, no I/O and no randomness of its own ever come in here: that is what lets tables, properties and an exhaustive
 //! search prove its rules, and what makes a night's history repeatable from its inputs.
 //!
-//! Inputs only record ([`apply`](Machine)); decisions are taken afterwards by looking at the whole state, in one place
-//! and one order ([`settle`]): operators first, then the active, then the connections, then what people are told. A rule
+//! Inputs only record (`apply`); decisions are taken afterwards by looking at the whole state, in one place
+//! and one order (`settle`): operators first, then the active, then the connections, then what people are told. A rule
 //! is therefore not hooked into every event that might concern it, and it cannot miss one.
 //!
 //! | where | what |
 //! |---|---|
-//! | [`io`] | inputs, actions, requests, answers, news |
-//! | [`member`] | the state of one member |
-//! | [`timers`] | everything awaited, as one table |
-//! | [`apply`] | inputs and timers become state |
-//! | [`settle`] | the order of decisions |
-//! | [`startup`], [`choose`], [`switch`], [`dial`], [`check`], [`close`] | the decisions |
-//! | [`rules`] | a room for each rule: breaker, grace, failback, lame duck, membership, stalls |
-//! | [`view`] | what the rest of the program sees |
+//! | `io` | inputs, actions, requests, answers, news |
+//! | `member` | the state of one member |
+//! | `timers` | everything awaited, as one table |
+//! | `apply` | inputs and timers become state |
+//! | `settle` | the order of decisions |
+//! | `startup`, `choose`, `switch`, `reconsider`, `dial`, `check`, `close` | the decisions |
+//! | `rules` | a room for each rule: breaker, grace, failback, lame duck, membership, stalls |
+//! | `view` | what the rest of the program sees |
 
 mod apply;
 mod check;
@@ -30,9 +30,13 @@ mod invariants;
 mod io;
 mod link;
 mod member;
+mod mutation;
 mod random;
+mod reconsider;
 mod request;
 mod rules;
+#[cfg(test)]
+mod search;
 mod settle;
 mod startup;
 mod switch;
@@ -72,7 +76,7 @@ enum Phase {
     Closed,
 }
 
-/// See the [module](self).
+/// The whole state of a group. See the module.
 #[derive(Clone)]
 pub struct Machine {
     rules: Arc<Rules>,
@@ -96,6 +100,8 @@ pub struct Machine {
     lingering: BTreeSet<Generation>,
     /// Failback waits until released: an operator moved the traffic, or pinned it.
     suspended: Option<rules::failback::Suspension>,
+    /// The active that an operator forced although it was unfit, for as long as it is.
+    forced: Option<MemberId>,
     /// The member that traffic is about to go back to, while its timer runs.
     returning: Option<MemberId>,
     /// How often all members were tried in vain.
@@ -106,6 +112,8 @@ pub struct Machine {
     next_generation: u64,
     next_op: u64,
     actions: Vec<Action>,
+    #[cfg(test)]
+    mutation: Option<mutation::Mutation>,
 }
 
 impl Machine {
@@ -136,6 +144,7 @@ impl Machine {
             closing: Vec::new(),
             lingering: BTreeSet::new(),
             suspended: None,
+            forced: None,
             returning: None,
             attempts: 0,
             degraded: false,
@@ -144,6 +153,8 @@ impl Machine {
             next_generation: 0,
             next_op: 0,
             actions: Vec::new(),
+            #[cfg(test)]
+            mutation: None,
         };
         machine.begin_startup();
         machine

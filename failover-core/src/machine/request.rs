@@ -34,7 +34,11 @@ impl Machine {
 
     /// Begins the next planned move once nothing else moves.
     pub(super) fn settle_requests(&mut self) {
-        while self.switch.is_none() {
+        while self.switch.is_none() && !self.queue.is_empty() {
+            // A group that can have an active gets it first.
+            if self.active.is_none() && self.last_resort().is_some() {
+                return;
+            }
             let Some((id, request)) = self.queue.pop_front() else {
                 return;
             };
@@ -76,6 +80,9 @@ impl Machine {
         };
         if fit {
             self.planned(id, to, end);
+            if let Some(switch) = &mut self.switch {
+                switch.force = force;
+            }
         } else {
             self.refuse(id, Refusal::NotEligible(to));
         }

@@ -5,19 +5,25 @@ use super::{End, Machine, Phase, Reason};
 
 impl Machine {
     pub(super) fn settle(&mut self) {
-        match self.phase {
-            Phase::Starting { .. } => self.settle_startup(),
-            Phase::Running => {
-                self.settle_requests();
-                self.settle_active();
-            }
-            Phase::Closing | Phase::Closed => {}
+        if matches!(self.phase, Phase::Starting { .. }) {
+            // A dial draws a new ticket, and the walk goes by it.
+            self.settle_links();
+            self.settle_startup();
+        }
+        if self.phase == Phase::Running {
+            self.reconsider_redial();
+            self.reconsider_switch();
+            self.settle_requests();
+            self.settle_active();
         }
         if self.phase == Phase::Closing {
             self.settle_close();
         }
-        self.settle_links();
+        // Whoever leaves makes room for a standby.
         self.settle_departures();
+        if self.phase == Phase::Running {
+            self.settle_links();
+        }
         self.settle_condition();
     }
 
@@ -37,6 +43,7 @@ impl Machine {
             }
             return;
         };
+        self.settle_force();
         if let Some((reason, end)) = self.must_move(active) {
             if let Some(to) = self.best_fit() {
                 self.begin_switch(to, reason, end, None);
@@ -53,6 +60,9 @@ impl Machine {
             return Some(match leaving {
                 Leaving::Disable | Leaving::Remove => (Reason::Removed, self.usual_drain()),
             });
+        }
+        if self.is_held_by_force(active) {
+            return None;
         }
         if let Some(end) = self.lame_duck_moves(member) {
             return Some((Reason::LameDuck, end));

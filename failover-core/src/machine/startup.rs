@@ -3,6 +3,7 @@
 
 use backend_api::Role;
 
+use super::choose::Fitness;
 use super::member::{Health, Member, Stage};
 use super::timers::Timer;
 use super::{Action, End, Machine, Phase, Reason};
@@ -64,6 +65,7 @@ impl Machine {
     }
 
     pub(super) fn settle_startup(&mut self) {
+        self.reconsider_switch();
         if self.switch.is_some() {
             self.advance_switch();
             return;
@@ -73,7 +75,14 @@ impl Machine {
             self.phase = Phase::Starting { told: true };
             self.act(Action::Started);
         }
-        match (verdict(&self.rules.startup, self.tally()), lazy) {
+        let tally = self.tally();
+        let verdict = match verdict(&self.rules.startup, tally) {
+            // Nobody will come any more, whatever the policy hopes for.
+            _ if tally.available == 0 && tally.pending() == 0 => StartupVerdict::Fail,
+            StartupVerdict::Wait if tally.pending() == 0 => StartupVerdict::Fail,
+            verdict => verdict,
+        };
+        match (verdict, lazy) {
             (StartupVerdict::Wait, _) => {}
             (StartupVerdict::Ready, _) => self.walk(),
             (StartupVerdict::Fail, true) => self.run(),
@@ -86,9 +95,14 @@ impl Machine {
 
     /// The heaviest member that has not failed is waited for; a lower one is never taken while it is pending.
     fn walk(&mut self) {
-        let first = self.best(Role::Active, |member| {
-            member.takes_part() && self.standing(member) != Standing::Failed
-        });
+        let stands =
+            |member: &Member| member.takes_part() && self.standing(member) != Standing::Failed;
+        // A member that is held back is the last resort here too.
+        let first = self
+            .best(Role::Active, |member| {
+                stands(member) && self.fitness(member) < Fitness::HeldBack
+            })
+            .or_else(|| self.best(Role::Active, stands));
         if let Some(id) = first
             && let Some(member) = self.member(id)
             && self.standing(member) == Standing::Available

@@ -1,7 +1,9 @@
 //! Moving traffic: prove, promote, move, end the old. One move at a time, and the active stays what it is until its
 //! successor is proven and promoted.
 
+use super::choose::Fitness;
 use super::member::{Link, Stage, TaskKind};
+use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{
     Action, Answer, End, Kind, Machine, MemberId, News, Phase, Reason, Refusal, RequestId, Time,
@@ -16,6 +18,8 @@ pub(super) struct Switch {
     pub(super) step: Step,
     /// Who asked for it.
     pub(super) caller: Option<RequestId>,
+    /// Whoever asked for it knows that the target is held back.
+    pub(super) force: bool,
     /// The cause: when the active was lost, or when the move began.
     pub(super) since: Time,
 }
@@ -50,6 +54,7 @@ impl Machine {
             end,
             step: Step::Connecting,
             caller,
+            force: false,
             since,
         });
         self.returning = None;
@@ -76,15 +81,23 @@ impl Machine {
         let fresh = open.proven == Some(now);
         if drained {
             self.timers.clear(Timer::Drain(to));
+            if !self.mutated(Mutation::ForgetChecks) {
+                self.start_check(to);
+            }
             self.tell(News::DrainEnded(to, true));
         }
         self.timers.clear(Timer::Target);
-        if fresh {
+        if fresh || self.mutated(Mutation::SkipProof) {
             self.cancel_task(to);
             self.target_proven();
         } else {
             self.set_step(Step::Proving);
             self.start_task(to, TaskKind::Prove);
+            if let Some(active) = self.active
+                && self.mutated(Mutation::RetireBeforePromote)
+            {
+                self.retire(active);
+            }
         }
     }
 
@@ -134,6 +147,7 @@ impl Machine {
             .last_active
             .map(|(id, _)| id)
             .filter(|id| self.member(*id).is_some());
+        self.forced = switch.force.then_some(to);
         let old = self.active.replace(to);
         self.last_active = Some((to, generation));
         self.attempts = 0;
@@ -231,7 +245,9 @@ impl Machine {
         };
         self.put_back(switch.to);
         self.tell(News::SwitchAborted(switch.to, switch.reason));
-        if let Some(caller) = switch.caller {
+        if let Some(caller) = switch.caller
+            && !self.mutated(Mutation::DropAnswer)
+        {
             self.refuse(caller, Refusal::Aborted(switch.to));
         }
     }
@@ -240,11 +256,30 @@ impl Machine {
     fn put_back(&mut self, to: MemberId) {
         self.timers.clear(Timer::Target);
         if let Some(Stage::Chosen { armed }) = self.member(to).and_then(|member| member.stage()) {
+            if self.task(to) == Some(TaskKind::Promote) {
+                // Half of what lives on an active may be there already: it starts anew.
+                self.retire(to);
+                return;
+            }
+            let incurable =
+                |member: &super::member::Member| member.is_unhealthy() && !member.is_checked();
+            if self.member(to).is_some_and(incurable) {
+                // Without checks nothing would ever notice that it recovered.
+                self.lost(to);
+                return;
+            }
             self.cancel_task(to);
             if let Some(open) = self.member_mut(to).and_then(|member| member.open_mut()) {
                 open.stage = if armed { Stage::Standby } else { Stage::Ready };
             }
         }
+    }
+
+    /// A planned move waits for this member's connection.
+    pub(super) fn awaits(&self, id: MemberId) -> bool {
+        self.switch
+            .as_ref()
+            .is_some_and(|switch| switch.to == id && switch.step == Step::Connecting)
     }
 
     pub(super) fn target_overdue(&mut self) {
@@ -259,7 +294,7 @@ impl Machine {
 
     /// The active's connection is gone. A planned move under way becomes the failover; otherwise the lost member gets
     /// one chance to answer a redial while its standby is proven: one reset connection does not move a region.
-    pub(super) fn active_lost(&mut self, id: MemberId) {
+    pub(super) fn active_lost(&mut self, id: MemberId, was_fit: bool) {
         self.active = None;
         self.lost_at = self.now;
         self.act(Action::Deactivate);
@@ -276,9 +311,7 @@ impl Machine {
             return;
         }
         let window = self.rules.loss_redial;
-        let worth = self
-            .member(id)
-            .is_some_and(|member| member.takes_part() && member.mark.is_none());
+        let worth = was_fit && self.member(id).is_some_and(|member| member.takes_part());
         if worth && !window.is_zero() && self.phase == Phase::Running {
             self.redial = Some(id);
             self.timers.set(Timer::Redial, self.now + window);
@@ -291,6 +324,17 @@ impl Machine {
         let member = self.member(id)?;
         let proven = member.stage() == Some(Stage::Ready);
         (proven && self.is_usable(member)).then_some(id)
+    }
+
+    /// A redialled member that turns out to be held back has had its chance.
+    pub(super) fn reconsider_redial(&mut self) {
+        let hopeless = self
+            .redial
+            .and_then(|id| self.member(id))
+            .is_some_and(|member| self.fitness(member) >= Fitness::HeldBack);
+        if hopeless {
+            self.end_redial();
+        }
     }
 
     /// The lost active is back: traffic stays where it was.

@@ -87,12 +87,13 @@ impl Machine {
             switching_to: self.switch.as_ref().map(|switch| switch.to),
             failback_suspended: self.suspended.is_some(),
             attempts: self.attempts,
-            members: self
-                .members
-                .iter()
-                .map(|member| self.member_view(member))
-                .collect(),
+            members: self.member_views().collect(),
         }
+    }
+
+    /// Copies of the members' states, one by one: whoever needs only the first few pays for those.
+    pub fn member_views(&self) -> impl ExactSizeIterator<Item = MemberView> + '_ {
+        self.members.iter().map(|member| self.member_view(member))
     }
 
     fn member_view(&self, member: &super::member::Member) -> MemberView {

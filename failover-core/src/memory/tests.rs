@@ -68,7 +68,7 @@ impl Bench {
         self.memory.connect(dial).await
     }
 
-    fn activate(&mut self, connection: &Connection) -> Tally {
+    fn activate(&mut self, connection: &Connection) -> Tally<Connection> {
         let generation = Generation(self.dialled);
         let member = connection.member().clone();
         self.owner
@@ -76,7 +76,7 @@ impl Bench {
             .0
     }
 
-    async fn active(&mut self, at: &str) -> (Connection, Tally) {
+    async fn active(&mut self, at: &str) -> (Connection, Tally<Connection>) {
         let connection = self.dial(at).await.unwrap();
         let tally = self.activate(&connection);
         (connection, tally)

@@ -12,6 +12,9 @@ use crate::config::Breaker;
 use crate::machine::timers::Timer;
 use crate::machine::{Machine, MemberId, News, Time};
 
+/// An open breaker is seen by at least one round of decisions, also where there is no grace.
+const SOONEST: Duration = Duration::from_millis(1);
+
 /// Samples of outcomes, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::machine) struct Window {
@@ -81,7 +84,8 @@ impl Machine {
         member.broken = true;
         member.window.clear();
         // If traffic moves away, the grace that begins then takes its place.
-        self.timers.set(Timer::Breaker(id), now + grace);
+        self.timers
+            .set(Timer::Breaker(id), now + grace.max(SOONEST));
         self.tell(News::Breaker(id, true));
     }
 

@@ -3,7 +3,8 @@
 
 use backend_api::Role;
 
-use crate::machine::member::{Health, Stage};
+use crate::machine::member::{Health, Member, Stage};
+use crate::machine::mutation::Mutation;
 use crate::machine::timers::Timer;
 use crate::machine::{Answer, Machine, Reason, RequestId};
 
@@ -50,7 +51,11 @@ impl Machine {
         let heaviest = self
             .members
             .iter()
-            .filter(|member| member.weight > weight && self.is_fit(member))
+            .filter(|member| {
+                member.weight > weight
+                    || (member.weight == weight && self.mutated(Mutation::FailbackToEqual))
+            })
+            .filter(|member| self.is_fit(member))
             .filter(|member| matches!(member.stage(), Some(Stage::Ready | Stage::Standby)))
             .map(|member| member.weight)
             .max()?;
@@ -59,6 +64,16 @@ impl Machine {
                 && self.is_fit(member)
                 && matches!(member.stage(), Some(Stage::Ready | Stage::Standby))
         })
+    }
+
+    /// Nothing that was decided meanwhile speaks against going back to it.
+    pub(in crate::machine) fn may_return_to(&self, target: &Member) -> bool {
+        let active = self.active.and_then(|id| self.member(id));
+        self.rules.failback.enabled
+            && self.suspended.is_none()
+            && active.is_some_and(|active| {
+                target.weight > active.weight || self.mutated(Mutation::FailbackToEqual)
+            })
     }
 
     fn stable_at(&self, id: crate::machine::MemberId) -> Option<crate::machine::Time> {
@@ -86,6 +101,7 @@ impl Machine {
 
     pub(in crate::machine) fn release(&mut self, id: RequestId) {
         self.suspended = None;
+        self.forced = None;
         self.answer(id, Answer::Done);
     }
 }

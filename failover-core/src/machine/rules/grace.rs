@@ -35,6 +35,16 @@ impl Machine {
         }
     }
 
+    /// A breaker that the grace held open may be tried.
+    pub(in crate::machine) fn grace_over(&mut self, id: MemberId) {
+        let waits = self
+            .member(id)
+            .is_some_and(|member| member.broken && !self.timers.is_set(Timer::Breaker(id)));
+        if waits {
+            self.try_breaker(id);
+        }
+    }
+
     fn begin_grace(&mut self, id: MemberId) {
         let (now, grace) = (self.now, self.rules.failback.grace);
         let Some(member) = self.member_mut(id) else {

@@ -16,10 +16,8 @@ const MARK_EXPIRES: Duration = Duration::from_secs(120);
 
 impl Machine {
     pub(in crate::machine) fn announced(&mut self, id: MemberId, generation: Generation) {
-        let heard = self
-            .member(id)
-            .is_some_and(|member| member.is(generation) && member.stage() != Some(Stage::Draining));
-        if heard {
+        // Also of a connection that drains: no traffic moves for it, but it will not become a standby.
+        if self.member(id).is_some_and(|member| member.is(generation)) {
             self.mark(id, Mark::Announced(generation));
         }
     }

@@ -3,6 +3,7 @@
 
 pub(super) mod breaker;
 pub(super) mod failback;
+mod force;
 mod grace;
 mod lame_duck;
 mod membership;

@@ -4,13 +4,16 @@
 use std::time::Duration;
 
 use crate::machine::timers::Timer;
-use crate::machine::{Machine, News};
+use crate::machine::{Machine, News, Phase};
 
 /// How long after a stall the answers that piled up may still come in.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
 impl Machine {
     pub(in crate::machine) fn stalled(&mut self) {
+        if matches!(self.phase, Phase::Closing | Phase::Closed) {
+            return;
+        }
         for member in &mut self.members {
             member.window.clear();
             if let Some(check) = &mut member.check {

@@ -1,0 +1,71 @@
+//! TLS with certificates made for the occasion.
+
+use std::path::Path;
+use std::process::Command;
+
+use backend_api::{ErrorKind, Signal};
+use backend_redis::{Redis, Settings};
+use redis::AsyncCommands;
+
+use crate::server::{Server, free_port};
+use crate::stand_in::StandIn;
+
+const MAKE: &str = "
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca -keyout ca.key -out ca.pem
+openssl req -newkey rsa:2048 -nodes -subj /CN=server -keyout key.pem -out server.csr
+echo subjectAltName=IP:127.0.0.1 > names
+openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.pem
+";
+
+fn certificates(directory: &Path) {
+    let made = Command::new("sh")
+        .args(["-e", "-c", MAKE])
+        .current_dir(directory)
+        .output()
+        .unwrap();
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+}
+
+#[tokio::test]
+async fn tls_is_verified_and_its_end_is_told() {
+    let directory = std::env::temp_dir().join(format!("backend-redis-tls-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    certificates(&directory);
+    let file = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+    let port = free_port();
+    let mut server = Server::with(&[
+        "--tls-port",
+        &port.to_string(),
+        "--tls-cert-file",
+        &file("server.pem"),
+        "--tls-key-file",
+        &file("key.pem"),
+        "--tls-ca-cert-file",
+        &file("ca.pem"),
+        "--tls-auth-clients",
+        "no",
+    ])
+    .await;
+    let settings = Settings::new(format!("rediss://127.0.0.1:{port}"));
+    let (mut engine, mut client) = StandIn::new(Redis::builder());
+    let trusted = settings.clone().ca_file(file("ca.pem"));
+    let link = engine.bring_up("east", trusted.clone()).await;
+    let () = client.set("k", 1).await.unwrap();
+    server.clients_become(1).await;
+    engine.retire(&link).await;
+    server.clients_become(0).await;
+
+    let unknown = engine.connect("east", settings.clone()).await.unwrap_err();
+    assert_eq!(unknown.kind(), ErrorKind::Tls, "{unknown}");
+    let missing = settings.ca_file(file("none.pem"));
+    let missing = engine.connect("east", missing).await.unwrap_err();
+    assert!(missing.message().contains("none.pem"), "{missing}");
+    engine.bring_up("east", trusted).await;
+    server.kill();
+    assert!(matches!(engine.hear().await, Signal::Lost(_)));
+    std::fs::remove_dir_all(directory).unwrap();
+}

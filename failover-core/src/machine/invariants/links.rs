@@ -1,0 +1,71 @@
+//! Connections: how they are opened, and that each of them ends.
+
+use backend_api::Generation;
+
+use super::{Job, Observer, Step, Violation};
+use crate::config::Standby;
+use crate::machine::member::Link;
+use crate::machine::{Action, MemberId, Phase};
+
+/// A member is dialled only while it has neither a connection nor a dial.
+pub(super) fn one_dial_per_member(observer: &Observer, action: &Action) -> Result<(), Violation> {
+    let Action::Connect(id, ..) = action else {
+        return Ok(());
+    };
+    let dialling = observer
+        .jobs
+        .values()
+        .any(|(job, member, _)| *job == Job::Connect && member == id);
+    if dialling || observer.open().any(|(member, _)| member == *id) {
+        return Err(format!("{id:?} was dialled twice"));
+    }
+    Ok(())
+}
+
+/// A whole outage with `standby = N` has one dialling loop; what was already being dialled may end.
+pub(super) fn one_loop_in_an_outage(
+    observer: &Observer,
+    step: &Step<'_>,
+    action: &Action,
+) -> Result<(), Violation> {
+    let (Action::Connect(id, ..), Standby::Count(_)) = (action, step.after.rules.standby) else {
+        return Ok(());
+    };
+    let after = step.after;
+    let outage = step.before.phase == Phase::Running && after.active.is_none();
+    let wanted =
+        after.redial == Some(*id) || after.switch.as_ref().is_some_and(|switch| switch.to == *id);
+    let others = observer.jobs.values().any(|(job, ..)| *job == Job::Connect);
+    if outage && !wanted && others {
+        return Err(format!("{id:?} was dialled beside another dial"));
+    }
+    Ok(())
+}
+
+/// A connection is ended once, and nothing that was never opened is.
+pub(super) fn retired_once(observer: &Observer, action: &Action) -> Result<(), Violation> {
+    let Action::Retire(id, generation) = action else {
+        return Ok(());
+    };
+    match observer.seen.get(generation) {
+        Some(seen) if seen.member == *id && !seen.retired => Ok(()),
+        seen => Err(format!("{id:?} {generation} was retired as {seen:?}")),
+    }
+}
+
+/// What was opened and not ended is exactly what the machine holds.
+pub(super) fn nothing_is_forgotten(observer: &Observer, step: &Step<'_>) -> Result<(), Violation> {
+    let mut held: Vec<(MemberId, Generation)> = Vec::new();
+    for member in &step.after.members {
+        if let Link::Open(open) = &member.link {
+            held.push((member.id, open.generation));
+        }
+    }
+    let mut open: Vec<(MemberId, Generation)> = observer.open().collect();
+    open.sort();
+    if held == open {
+        Ok(())
+    } else {
+        Err(format!("open are {open:?}, the machine holds {held:?}"))
+    }
+}

@@ -1,0 +1,57 @@
+//! A move takes a while, and the world goes on: whether its target is still worth moving to.
+//!
+//! Looked at once per settling, whatever it was that changed: a verdict, a mark, a weight, a pin.
+
+use super::choose::Fitness;
+use super::mutation::Mutation;
+use super::switch::Step;
+use super::{Machine, Phase, Reason};
+
+impl Machine {
+    /// Gives up a move whose target is not what it was chosen for any more; the choice is then made again.
+    pub(super) fn reconsider_switch(&mut self) {
+        if self.is_outdated() {
+            self.abort_switch();
+        }
+    }
+
+    fn is_outdated(&self) -> bool {
+        let Some(switch) = &self.switch else {
+            return false;
+        };
+        let Some(target) = self.member(switch.to) else {
+            return true;
+        };
+        let fitness = self.fitness(target);
+        if target.is_read_only() && !self.mutated(Mutation::PromoteReadOnly) {
+            return true;
+        }
+        if switch.step == Step::Connecting {
+            // Without an active nobody waits for a dial while another connection is at hand.
+            let late =
+                self.active.is_none() && !self.is_usable(target) && self.last_resort().is_some();
+            return late || (fitness == Fitness::Unhealthy && !switch.force);
+        }
+        if switch.force {
+            return false;
+        }
+        // A mark during a promotion is acted upon after it: what has been brought over need not come back.
+        let held_back = fitness == Fitness::HeldBack && switch.step != Step::Promoting;
+        match self.active {
+            Some(_) if switch.reason == Reason::Manual => fitness == Fitness::Unhealthy,
+            Some(_) if switch.reason == Reason::Failback => {
+                fitness != Fitness::Fit || !self.may_return_to(target)
+            }
+            Some(_) => fitness == Fitness::Unhealthy || held_back,
+            None if self.phase != Phase::Running => fitness == Fitness::Unhealthy,
+            // Rather a doubtful active than none, but the least doubtful.
+            None => {
+                (fitness == Fitness::Unhealthy || held_back)
+                    && self
+                        .last_resort()
+                        .and_then(|other| self.member(other))
+                        .is_some_and(|other| self.fitness(other) < fitness)
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Exhaustive search: every order of everything that can happen to a small group, breadth first over hashed states, so
+//! that the first violation found has the shortest history.
+//!
+//! No jitter, few distinct durations, and a budget of faults and calls per history keep states few enough to meet again.
+//! The table tests say what should happen; this says what must never.
+
+mod canonical;
+mod event;
+mod scenario;
+#[cfg(test)]
+mod tests;
+mod world;
+
+use std::collections::HashSet;
+
+use canonical::fingerprint;
+pub(super) use event::{Call, Event, weight};
+pub(super) use world::World;
+
+/// How far to look.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Distinct states.
+    states: usize,
+    /// Every nth new state must recover once faults stop.
+    recover_every: usize,
+}
+
+/// What was found.
+struct Report {
+    states: usize,
+    transitions: usize,
+    /// Nothing new was left to find.
+    complete: bool,
+    recovered: usize,
+    violation: Option<String>,
+}
+
+/// Where a state came from; index 0 is the beginning.
+#[derive(Clone, Copy)]
+struct Origin {
+    parent: u32,
+    event: Event,
+}
+
+fn search(start: World, calls: &[Call], limits: Limits) -> Report {
+    let mut report = Report {
+        states: 1,
+        transitions: 0,
+        complete: false,
+        recovered: 0,
+        violation: None,
+    };
+    let mut seen = HashSet::new();
+    seen.insert(fingerprint(&start));
+    let mut origins = vec![Origin {
+        parent: 0,
+        event: Event::Wait,
+    }];
+    let mut level = vec![(0_u32, start.clone())];
+    while !level.is_empty() {
+        let mut next = Vec::new();
+        for (index, world) in level {
+            for event in world.enabled(calls) {
+                let mut then = world.clone();
+                let mut outcome = then.happen(event).map(|_| ());
+                report.transitions += 1;
+                let new = outcome.is_ok() && seen.insert(fingerprint(&then));
+                if new && origins.len() % limits.recover_every == 0 {
+                    outcome = then.clone().recovers();
+                    report.recovered += 1;
+                }
+                let origin = Origin {
+                    parent: index,
+                    event,
+                };
+                if let Err(broken) = outcome {
+                    origins.push(origin);
+                    report.states = seen.len();
+                    report.violation = Some(history(&start, &origins, &broken));
+                    return report;
+                }
+                if new {
+                    next.push((u32::try_from(origins.len()).unwrap_or(u32::MAX), then));
+                    origins.push(origin);
+                }
+                if seen.len() >= limits.states {
+                    report.states = seen.len();
+                    return report;
+                }
+            }
+        }
+        level = next;
+    }
+    report.states = seen.len();
+    report.complete = true;
+    report
+}
+
+/// The events that led to the last origin, told line by line.
+fn history(start: &World, origins: &[Origin], broken: &str) -> String {
+    use std::fmt::Write as _;
+    let mut events = Vec::new();
+    let mut at = origins.len() - 1;
+    while at != 0 {
+        events.push(origins[at].event);
+        at = origins[at].parent as usize;
+    }
+    events.reverse();
+    let mut text = format!("{broken}\n");
+    let mut world = start.clone();
+    for event in events {
+        let told = match event {
+            Event::Well(index) => format!("well: {:?}", world.flight[index]),
+            Event::Badly(index, trouble) => format!("{trouble:?}: {:?}", world.flight[index]),
+            other => format!("{other:?}"),
+        };
+        let actions = world.happen(event);
+        let _ = writeln!(
+            text,
+            "{:>9} us  {told}\n              => {actions:?}\n              {}",
+            world.now().0,
+            world.portrait()
+        );
+    }
+    text
+}

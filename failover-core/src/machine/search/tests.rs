@@ -1,0 +1,91 @@
+//! The search itself, in a size for every test run and one for the night, and the proof that it bites.
+
+use std::time::Instant;
+
+use super::scenario::{Scenario, scenarios};
+use super::{Limits, search};
+use crate::machine::mutation::Mutation;
+
+fn run(scenarios: &[Scenario], limits: Limits) -> usize {
+    let mut total = 0;
+    let mut violations = Vec::new();
+    for scenario in scenarios {
+        let begun = Instant::now();
+        let report = search(scenario.world(), &scenario.callable, limits);
+        println!(
+            "{:<42} {:>8} states {:>9} transitions {:>7} recoveries {}  {:.1} s",
+            scenario.name,
+            report.states,
+            report.transitions,
+            report.recovered,
+            if report.complete {
+                "complete"
+            } else {
+                "bounded "
+            },
+            begun.elapsed().as_secs_f64(),
+        );
+        if let Some(violation) = report.violation {
+            violations.push(format!("{}: {violation}", scenario.name));
+        }
+        total += report.states;
+    }
+    println!("{total} distinct states");
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+    total
+}
+
+#[test]
+fn no_history_breaks_an_invariant() {
+    let limits = Limits {
+        states: 25_000,
+        recover_every: 3,
+    };
+    assert!(run(&scenarios(), limits) > 300_000);
+}
+
+/// The first violation that the search finds with a rule left out, and by which scenario.
+fn bites(mutation: Mutation) -> Option<(&'static str, String)> {
+    let limits = Limits {
+        states: 40_000,
+        recover_every: 3,
+    };
+    scenarios().into_iter().find_map(|scenario| {
+        let world = scenario.world().mutated(Some(mutation));
+        let report = search(world, &scenario.callable, limits);
+        Some((scenario.name, report.violation?))
+    })
+}
+
+#[test]
+fn every_seeded_fault_is_found() {
+    for mutation in [
+        Mutation::SkipProof,
+        Mutation::RetireBeforePromote,
+        Mutation::ForgetRetire,
+        Mutation::IgnoreGrace,
+        Mutation::ActOnDrainingLoss,
+        Mutation::DoubleDial,
+        Mutation::DropAnswer,
+        Mutation::FailbackToEqual,
+        Mutation::NoDialDeadline,
+        Mutation::PromoteReadOnly,
+        Mutation::NeverRedial,
+        Mutation::ForgetChecks,
+    ] {
+        let found = bites(mutation);
+        let (scenario, violation) = found.unwrap_or_else(|| panic!("{mutation:?} was not found"));
+        let first = violation.lines().next().unwrap_or_default();
+        println!("{mutation:?}: {scenario}: {first}");
+    }
+}
+
+#[test]
+#[ignore = "the nightly size: minutes"]
+fn no_history_breaks_an_invariant_nightly() {
+    let limits = Limits {
+        states: 400_000,
+        recover_every: 2,
+    };
+    assert!(run(&scenarios(), limits) >= 4_000_000);
+}

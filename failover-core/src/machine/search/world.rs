@@ -1,0 +1,348 @@
+//! The machine and all that surrounds it, as one value: what is in flight, what was seen, and how much may still go
+//! wrong. The fault budget bounds the search where a depth would cut histories off half way.
+
+use backend_api::{Capabilities, Generation};
+
+use super::event::{Call, Event, Trouble};
+use crate::config::Standby;
+use crate::machine::invariants::{Observer, Step, Violation};
+use crate::machine::member::{Mark, Stage};
+use crate::machine::mutation::Mutation;
+use crate::machine::{
+    Action, Input, Machine, MemberId, NewMember, Op, Phase, RequestId, Time, Verdict,
+};
+
+/// Something that will be answered, or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::machine) enum Flight {
+    Dial(MemberId, Generation, Op),
+    /// A dial that was given up, and may come back all the same.
+    Late(MemberId, Generation, Op),
+    Task(Work, MemberId, Generation, Op),
+    Check(MemberId, Generation, Op),
+    Retire(MemberId, Generation),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::machine) enum Work {
+    Prove,
+    Arm,
+    Promote,
+    Drain,
+}
+
+/// See the [module](self).
+#[derive(Clone)]
+pub(in crate::machine) struct World {
+    pub(in crate::machine) machine: Machine,
+    pub(super) observer: Observer,
+    pub(super) flight: Vec<Flight>,
+    /// Faults and calls that may still come.
+    pub(super) faults: u8,
+    pub(super) calls: u8,
+    next_request: u64,
+}
+
+impl World {
+    pub(in crate::machine) fn new(
+        rules: std::sync::Arc<crate::config::Rules>,
+        capabilities: Capabilities,
+        members: Vec<NewMember>,
+        seed: u64,
+    ) -> Self {
+        Self {
+            machine: Machine::new(rules, capabilities, members, seed),
+            observer: Observer::default(),
+            flight: Vec::new(),
+            faults: u8::MAX,
+            calls: u8::MAX,
+            next_request: 0,
+        }
+    }
+
+    pub(super) fn limited(mut self, faults: u8, calls: u8) -> Self {
+        (self.faults, self.calls) = (faults, calls);
+        self
+    }
+
+    pub(in crate::machine) fn mutated(mut self, mutation: Option<Mutation>) -> Self {
+        self.machine.mutation = mutation;
+        self
+    }
+
+    pub(in crate::machine) fn now(&self) -> Time {
+        self.machine.now
+    }
+
+    /// Everything that may happen next, in a fixed order.
+    pub(in crate::machine) fn enabled(&self, calls: &[Call]) -> Vec<Event> {
+        let mut events = Vec::new();
+        for index in 0..self.flight.len() {
+            events.push(Event::Well(index));
+        }
+        if self.machine.next_deadline().is_some() && (self.is_idle() || self.faults > 0) {
+            events.push(Event::Wait);
+        }
+        if self.faults > 0 {
+            for index in 0..self.flight.len() {
+                self.failures(index, &mut events);
+            }
+            for (id, generation) in self.observer.open() {
+                let stage = self.machine.member(id).and_then(|member| member.stage());
+                self.troubles(id, generation, stage, &mut events);
+            }
+            events.push(Event::Stalled);
+        }
+        if self.calls > 0 && !self.machine.is_closed() {
+            events.extend(calls.iter().copied().map(Event::Call));
+        }
+        events
+    }
+
+    fn failures(&self, index: usize, events: &mut Vec<Event>) {
+        use Trouble::{Dead, Inconclusive, ReadOnly, Unhealthy};
+        let kinds: &[Trouble] = match self.flight[index] {
+            Flight::Dial(..) => &[Dead],
+            Flight::Task(Work::Prove, ..) => &[Dead, Unhealthy, ReadOnly],
+            Flight::Task(Work::Arm, ..) => &[Dead],
+            Flight::Task(Work::Promote, ..) => &[Dead, ReadOnly],
+            Flight::Check(..) => &[Unhealthy, ReadOnly, Inconclusive],
+            Flight::Task(Work::Drain, ..) | Flight::Late(..) | Flight::Retire(..) => &[],
+        };
+        events.extend(kinds.iter().map(|kind| Event::Badly(index, *kind)));
+    }
+
+    fn troubles(
+        &self,
+        id: MemberId,
+        generation: Generation,
+        stage: Option<Stage>,
+        events: &mut Vec<Event>,
+    ) {
+        use Trouble::{Dead, Failing, LameDuck, ReadOnly, Suspect, Unhealthy};
+        let kinds: &[Trouble] = match stage {
+            Some(Stage::Active) => &[Dead, Unhealthy, ReadOnly, LameDuck, Suspect, Failing],
+            Some(Stage::Draining) => &[Dead, Unhealthy, LameDuck, Failing],
+            Some(Stage::Standby | Stage::Chosen { .. }) => &[Dead, ReadOnly, LameDuck, Failing],
+            Some(Stage::Ready | Stage::Unproven) => &[Dead, LameDuck],
+            None => &[],
+        };
+        events.extend(
+            kinds
+                .iter()
+                .map(|kind| Event::Trouble(id, generation, *kind)),
+        );
+    }
+
+    /// Nothing is awaited that would be late after a wait.
+    fn is_idle(&self) -> bool {
+        self.flight
+            .iter()
+            .all(|flight| matches!(flight, Flight::Late(..) | Flight::Task(Work::Drain, ..)))
+    }
+
+    /// Lets an event happen.
+    pub(in crate::machine) fn happen(&mut self, event: Event) -> Result<Vec<Action>, Violation> {
+        let mut now = self.machine.now;
+        let mut fault = !matches!(event, Event::Well(_) | Event::Call(_));
+        let input = match event {
+            Event::Well(index) => match self.flight.remove(index) {
+                Flight::Dial(id, generation, op) => Input::Connected(id, generation, op),
+                Flight::Late(id, generation, op) => Input::Connected(id, generation, op),
+                Flight::Task(_, id, _, op) => Input::Done(id, op),
+                Flight::Check(id, _, op) => Input::Checked(id, op, Verdict::Healthy),
+                Flight::Retire(id, generation) => Input::Retired(id, generation),
+            },
+            Event::Badly(index, trouble) => match self.flight.remove(index) {
+                Flight::Dial(id, _, op) => Input::ConnectFailed(id, op),
+                Flight::Check(id, _, op) => Input::Checked(id, op, trouble.verdict()),
+                Flight::Task(_, id, _, op) => Input::Failed(id, op, trouble.failure()),
+                Flight::Late(..) | Flight::Retire(..) => Input::Tick,
+            },
+            Event::Wait => {
+                fault = !self.is_idle();
+                now = self.machine.next_deadline().unwrap_or(now).max(now);
+                Input::Tick
+            }
+            Event::Stalled => Input::Stalled,
+            Event::Trouble(id, generation, trouble) => trouble.input(id, generation),
+            Event::Call(call) => {
+                self.calls = self.calls.saturating_sub(1);
+                self.next_request += 1;
+                Input::Request(RequestId(self.next_request), call.request(&self.machine))
+            }
+        };
+        if fault && self.faults < u8::MAX {
+            self.faults = self.faults.saturating_sub(1);
+        }
+        self.handle(now, &[input])
+    }
+
+    fn handle(&mut self, now: Time, inputs: &[Input]) -> Result<Vec<Action>, Violation> {
+        let before = self.machine.clone();
+        let actions = self.machine.handle(now, inputs.iter().cloned());
+        for action in &actions {
+            self.run(action);
+        }
+        self.observer.check(&Step {
+            before: &before,
+            inputs,
+            actions: &actions,
+            after: &self.machine,
+        })?;
+        Ok(actions)
+    }
+
+    fn run(&mut self, action: &Action) {
+        let flight = match *action {
+            Action::Connect(id, generation, op, _) => Flight::Dial(id, generation, op),
+            Action::Prove(id, generation, op) => Flight::Task(Work::Prove, id, generation, op),
+            Action::Arm(id, generation, op) => Flight::Task(Work::Arm, id, generation, op),
+            Action::Promote(id, generation, op, _) => {
+                Flight::Task(Work::Promote, id, generation, op)
+            }
+            Action::Drain(id, generation, op) => Flight::Task(Work::Drain, id, generation, op),
+            Action::Check(id, generation, op) => Flight::Check(id, generation, op),
+            Action::Retire(id, generation) => Flight::Retire(id, generation),
+            Action::Cancel(op) => return self.cancel(op),
+            _ => return,
+        };
+        self.flight.push(flight);
+        self.flight.sort_unstable();
+    }
+
+    fn cancel(&mut self, cancelled: Op) {
+        self.flight.retain_mut(|flight| match *flight {
+            Flight::Dial(id, generation, op) if op == cancelled => {
+                *flight = Flight::Late(id, generation, op);
+                true
+            }
+            Flight::Task(_, _, _, op) | Flight::Check(_, _, op) => op != cancelled,
+            _ => true,
+        });
+        self.flight.sort_unstable();
+    }
+
+    /// From here on nothing fails: is there an active, with its standby, and is everybody answered, in bounded time?
+    pub(in crate::machine) fn recovers(mut self) -> Result<(), Violation> {
+        const LONGEST: u64 = 400_000_000;
+        let until = Time(self.machine.now.0 + LONGEST);
+        self.faults = u8::MAX;
+        self.flight
+            .retain(|flight| !matches!(flight, Flight::Late(..)));
+        for _ in 0..20_000 {
+            if self.is_well() {
+                return Ok(());
+            }
+            let event = if self.flight.is_empty() {
+                Event::Wait
+            } else {
+                Event::Well(0)
+            };
+            if self.machine.next_deadline().is_none() && self.flight.is_empty() {
+                break;
+            }
+            if self.machine.now > until {
+                break;
+            }
+            self.happen(event)
+                .map_err(|broken| format!("while recovering: {broken}"))?;
+            self.flight
+                .retain(|flight| !matches!(flight, Flight::Late(..)));
+        }
+        Err(format!("never well again: {}", self.portrait()))
+    }
+
+    fn is_well(&self) -> bool {
+        let machine = &self.machine;
+        if self.observer.waiting() > 0 {
+            return false;
+        }
+        match machine.phase {
+            Phase::Closed => return self.flight.is_empty(),
+            Phase::Running => {}
+            Phase::Starting { .. } | Phase::Closing => return false,
+        }
+        let Some(active) = machine.active else {
+            return false;
+        };
+        let others = machine.members.iter().filter(|member| member.id != active);
+        let eligible = others
+            .clone()
+            .filter(|member| member.takes_part() && member.mark != Some(Mark::Operator))
+            .count();
+        let armed = others
+            .filter(|member| member.stage() == Some(Stage::Standby) && !member.is_unhealthy())
+            .count();
+        let wanted = match machine.rules.standby {
+            Standby::All => 1,
+            Standby::Count(count) => count as usize,
+        };
+        machine.switch.is_none() && armed >= wanted.min(eligible)
+    }
+
+    /// The state in a few words, for whoever reads a history.
+    pub(in crate::machine) fn portrait(&self) -> String {
+        use std::fmt::Write as _;
+        let machine = &self.machine;
+        let mut text = format!("{:?} active {:?}", machine.phase, machine.active);
+        if let Some(switch) = &machine.switch {
+            let _ = write!(
+                text,
+                " -> {:?} {:?} {:?}",
+                switch.to, switch.reason, switch.step
+            );
+        }
+        for member in &machine.members {
+            let link = match member.open() {
+                Some(open) => format!("{:?} {:?}", open.stage, open.task.map(|task| task.kind)),
+                None => format!("{:?}", member.link),
+            };
+            let _ = write!(text, " | {} {link} {:?}", member.id.0, member.health);
+            for (name, is) in [
+                ("broken", member.broken),
+                ("marked", member.mark.is_some()),
+                ("tried", member.tried),
+                ("grace", machine.in_grace(member.id)),
+                ("leaving", member.leaving.is_some()),
+                ("disabled", !member.enabled),
+            ] {
+                if is {
+                    let _ = write!(text, " {name}");
+                }
+            }
+        }
+        let _ = write!(text, " | flight {:?}", self.flight);
+        let due: Vec<_> = machine
+            .timers
+            .iter()
+            .map(|(timer, at)| (timer, at.since(machine.now)))
+            .collect();
+        let _ = write!(text, " | timers {due:?}");
+        text
+    }
+}
+
+impl World {
+    /// The first call of the machine.
+    pub(in crate::machine) fn begun(mut self) -> Self {
+        let begun = self.handle(Time(0), &[Input::Tick]);
+        assert!(begun.is_ok(), "{begun:?}");
+        self
+    }
+
+    /// A group that has started, with nothing in flight.
+    pub(super) fn well(self) -> Self {
+        let mut world = self.begun();
+        while !(world.is_well() && world.flight.is_empty()) {
+            let event = if world.flight.is_empty() {
+                Event::Wait
+            } else {
+                Event::Well(0)
+            };
+            let happened = world.happen(event);
+            assert!(happened.is_ok(), "{happened:?}");
+        }
+        world
+    }
+}
