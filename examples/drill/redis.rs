@@ -39,9 +39,6 @@ redial = "10ms"
 [group.reconnect]
 initial = "10ms"
 max = "1s"
-
-[backend]
-operation_timeout = "50ms"
 "#;
 
 pub(crate) struct Redis {
