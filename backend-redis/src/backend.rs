@@ -12,7 +12,7 @@ use crate::client::FailoverConnection;
 use crate::commands::Commands;
 use crate::config::{Options, Replay, Settings};
 use crate::connect::{Connector, OnDisconnect};
-use crate::connection::Connection;
+use crate::connection::{Connection, Terms};
 use crate::probe;
 use crate::target::Target;
 
@@ -89,12 +89,6 @@ impl RedisBuilder {
         self
     }
 
-    /// See [`Options::operation_timeout`].
-    pub fn operation_timeout(mut self, timeout: Duration) -> Self {
-        self.options.operation_timeout = timeout;
-        self
-    }
-
     /// See [`Options::tcp_nodelay`].
     pub fn tcp_nodelay(mut self, nodelay: bool) -> Self {
         self.options.tcp_nodelay = nodelay;
@@ -143,7 +137,7 @@ impl Backend for Redis {
                 ));
             })
         };
-        let opening = connector.open(Some(self.options.operation_timeout), Some(on_disconnect));
+        let opening = connector.open(Some(dial.operation), Some(on_disconnect));
         let (shared, driver) = tokio::time::timeout(dial.timeout, opening)
             .await
             .unwrap_or_else(|_elapsed| {
@@ -153,7 +147,16 @@ impl Backend for Redis {
                 )
                 .with_operation("connect"))
             })?;
-        let connection = Connection::start(connector, shared, driver, dial.signals, dial.timeout);
+        let connection = Connection::start(
+            connector,
+            shared,
+            driver,
+            Terms {
+                signals: dial.signals,
+                dial: dial.timeout,
+                operation: dial.operation,
+            },
+        );
         if !self.commands.is_known() {
             let commands = self.commands.clone();
             let link = connection.shared();

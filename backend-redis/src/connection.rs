@@ -29,8 +29,17 @@ struct Inner {
     state: Arc<State>,
     tasks: Mutex<Option<JoinSet<()>>>,
     idle: Mutex<Vec<Dedicated>>,
-    /// How long opening a further socket to the member may take.
     dial_timeout: Duration,
+    operation: Duration,
+}
+
+/// What a dial says about the connection that comes of it.
+pub(crate) struct Terms {
+    pub(crate) signals: Signals<Settings>,
+    /// How long opening a further socket to the member may take.
+    pub(crate) dial: Duration,
+    /// How long one command may take; blocking ones this long beyond their own timeout.
+    pub(crate) operation: Duration,
 }
 
 /// What the end of the shared socket changes.
@@ -66,9 +75,9 @@ impl Connection {
         connector: Arc<Connector>,
         shared: MultiplexedConnection,
         driver: Driver,
-        signals: Signals<Settings>,
-        dial_timeout: Duration,
+        terms: Terms,
     ) -> Self {
+        let signals = terms.signals;
         let state = Arc::<State>::default();
         let mut tasks = JoinSet::new();
         let watchman = Watchman {
@@ -88,7 +97,8 @@ impl Connection {
                 state,
                 tasks: Mutex::new(Some(tasks)),
                 idle: Mutex::default(),
-                dial_timeout,
+                dial_timeout: terms.dial,
+                operation: terms.operation,
             }),
         }
     }
@@ -112,6 +122,11 @@ impl Connection {
 
     pub(crate) fn address(&self) -> &Address {
         &self.inner.connector.target.address
+    }
+
+    /// How long one command may take.
+    pub(crate) fn operation(&self) -> Duration {
+        self.inner.operation
     }
 
     pub(crate) fn dial_timeout(&self) -> Duration {
@@ -148,14 +163,17 @@ impl Connection {
     /// Keeps a dedicated socket, on which nothing is under way, for the next who needs one.
     pub(crate) fn keep(&self, socket: Dedicated) {
         let mut idle = locked(&self.inner.idle);
-        if !socket.has_ended() && !self.is_retired() && idle.len() < IDLE {
+        if !socket.has_ended() && !self.has_ended() && idle.len() < IDLE {
             idle.push(socket);
         }
     }
 
     /// Ends every socket and task of the connection. When it returns they are closed.
     pub(crate) async fn retire(&self) {
-        self.inner.state.retired.store(true, Ordering::Release);
+        // What had ended by itself was lost: that is what its operations are told.
+        if !self.has_ended() {
+            self.inner.state.retired.store(true, Ordering::Release);
+        }
         self.inner.state.ended.store(true, Ordering::Release);
         let tasks = locked(&self.inner.tasks).take();
         locked(&self.inner.idle).clear();

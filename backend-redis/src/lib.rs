@@ -33,7 +33,6 @@
 //! ```toml
 //! [backend]
 //! replay = "reads"             # never | reads | all
-//! operation_timeout = "500ms"
 //!
 //! [[member]]
 //! name = "east"

@@ -39,12 +39,13 @@ impl FailoverConnection {
         own_time: Option<Duration>,
         lease: Lease<Connection>,
     ) -> Result<RedisResult<W::Answer>, Failed<W::Answer>> {
+        let margin = lease.connection().operation();
         let mut lease = Waiting(Some(lease));
         let mut socket = match dedicated::lease(lease.connection()).await {
             Ok(socket) => socket,
             Err(reason) => return Err(self.no_socket(work, lease.done(), reason)),
         };
-        let limit = own_time.map(|time| time.saturating_add(self.shared.operation_timeout));
+        let limit = own_time.map(|time| time.saturating_add(margin));
         let answer = dedicated::bounded(limit, work.send(&mut socket.link)).await;
         let lease = lease.done();
         match work.trouble(&answer) {

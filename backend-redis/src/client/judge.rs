@@ -1,8 +1,6 @@
 //! What follows from an attempt that failed: what the engine is told, what the caller is told, and whether the work may
 //! run again on the next active.
 
-use std::time::Duration;
-
 use backend_api::{Epoch, Error, ErrorKind, Fate, Lease, Outcome};
 use redis::RedisResult;
 
@@ -36,7 +34,6 @@ pub(super) enum Socket {
 pub(super) struct Judge<'c> {
     pub(super) commands: &'c Commands,
     pub(super) replay: Replay,
-    pub(super) operation_timeout: Duration,
 }
 
 impl Judge<'_> {
@@ -66,7 +63,7 @@ impl Judge<'_> {
             Trouble::Gone | Trouble::Late => {
                 let retired = connection.is_retired();
                 let reason = match trouble {
-                    Trouble::Late if !retired => self.late(&connection, socket),
+                    Trouble::Late if !retired => Self::late(&connection, socket),
                     _ => connection.interrupted(),
                 };
                 if matches!(trouble, Trouble::Gone) && socket == Socket::Shared && !retired {
@@ -128,9 +125,9 @@ impl Judge<'_> {
         }
     }
 
-    fn late(&self, connection: &Connection, socket: Socket) -> Error {
+    fn late(connection: &Connection, socket: Socket) -> Error {
         let bound = match socket {
-            Socket::Shared => format!(" within {:?}", self.operation_timeout),
+            Socket::Shared => format!(" within {:?}", connection.operation()),
             Socket::Dedicated => " in time".to_owned(),
         };
         Error::new(

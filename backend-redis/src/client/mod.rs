@@ -35,7 +35,7 @@ use work::{Batch, Work};
 /// It implements [`ConnectionLike`], so `AsyncCommands`, pipelines, atomic pipelines, scripts, SCAN iterators and
 /// [`redis::aio::transaction_async`] work unchanged. What differs from one plain connection:
 ///
-/// - A command waits up to `unavailable.wait` for an active, and fails after `operation_timeout` without an answer.
+/// - A command waits up to `unavailable.wait` for an active, and fails after `timeouts.operation` without an answer.
 /// - What the server certainly did not apply (never sent, or answered with READONLY, LOADING, MASTERDOWN or CLUSTERDOWN)
 ///   runs again on the next active. If there is none in time, the caller gets the server's own answer.
 /// - What was interrupted runs again as [`Replay`] says. Otherwise its error says that it may have been applied.
@@ -64,7 +64,6 @@ pub struct FailoverConnection {
 struct Shared {
     commands: Arc<Commands>,
     replay: Replay,
-    operation_timeout: Duration,
     cursors: scan::Cursors,
 }
 
@@ -75,7 +74,6 @@ impl FailoverConnection {
             shared: Arc::new(Shared {
                 commands,
                 replay: options.replay,
-                operation_timeout: options.operation_timeout,
                 cursors: scan::Cursors::default(),
             }),
             cached: None,
@@ -159,7 +157,6 @@ impl FailoverConnection {
         Judge {
             commands: &self.shared.commands,
             replay: self.shared.replay,
-            operation_timeout: self.shared.operation_timeout,
         }
     }
 }

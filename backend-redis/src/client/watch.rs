@@ -45,7 +45,7 @@ impl FailoverConnection {
             Ok(socket) => socket,
             Err(reason) => return Err(self.no_socket(&command, lease, reason)),
         };
-        let limit = Some(self.shared.operation_timeout);
+        let limit = Some(lease.connection().operation());
         let answer = dedicated::bounded(limit, (&command).send(&mut socket.link)).await;
         if let Some(trouble) = (&command).trouble(&answer) {
             let failed = self
@@ -73,7 +73,7 @@ impl FailoverConnection {
             && let Ok(lease) = self.slot.try_lease()
             && lease.epoch() == pin.epoch()
         {
-            let limit = Some(self.shared.operation_timeout);
+            let limit = Some(lease.connection().operation());
             let link = &mut in_use.socket().link;
             let answer = dedicated::bounded(limit, (&command).send(link)).await;
             if matches!(answer, Ok(Value::Okay)) {
@@ -111,7 +111,7 @@ impl FailoverConnection {
             in_use.give_back();
             return OnPin::Answer(Err(error::wrap(moved.with_operation(work.name()))));
         }
-        let limit = own_time.map(|time| time.saturating_add(self.shared.operation_timeout));
+        let limit = own_time.map(|time| time.saturating_add(lease.connection().operation()));
         let answer = dedicated::bounded(limit, work.send(&mut in_use.socket().link)).await;
         match work.trouble(&answer) {
             None => {

@@ -24,21 +24,11 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| explain())
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    parse(&String::deserialize(from)?).map_err(de::Error::custom)
-}
-
-/// The same for a value that may be absent.
-pub(super) mod optional {
-    use super::{Deserialize, Deserializer, Duration, de, parse};
-
-    pub(in crate::config) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        Option::<String>::deserialize(from)?
-            .map(|text| parse(&text).map_err(de::Error::custom))
-            .transpose()
-    }
+/// Reads a value that may be absent.
+pub(super) fn optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    Option::<String>::deserialize(from)?
+        .map(|text| parse(&text).map_err(de::Error::custom))
+        .transpose()
 }
 
 #[cfg(test)]

@@ -26,40 +26,23 @@ pub enum Replay {
 }
 
 /// The `[backend]` table of a Redis group.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Which interrupted operations run again. Default: `"reads"`.
     pub replay: Replay,
     /// Whether a read-only replica may be active. Default: no, and a member that turns into one is left.
     pub allow_replicas: bool,
-    /// How long one command waits for its answer, queueing included. Default: `"500ms"`. Blocking commands wait this
-    /// long beyond their own timeout. Give it the value of `[group.timeouts] operation`.
-    #[serde(deserialize_with = "duration::deserialize")]
-    pub operation_timeout: Duration,
     /// `TCP_NODELAY`. Default: off, as in redis-rs; many tasks on one connection are twice as fast without it.
     pub tcp_nodelay: bool,
     /// `TCP_USER_TIMEOUT`: how long sent data may stay unacknowledged before the socket is dead. Linux only.
     /// Default: the system's.
-    #[serde(deserialize_with = "duration::optional::deserialize")]
+    #[serde(deserialize_with = "duration::optional")]
     pub user_timeout: Option<Duration>,
     /// After how much silence TCP keepalive probes start, and their interval. Default: none; the engine's health checks
     /// use the same socket and find a dead peer sooner.
-    #[serde(deserialize_with = "duration::optional::deserialize")]
+    #[serde(deserialize_with = "duration::optional")]
     pub keepalive: Option<Duration>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            replay: Replay::default(),
-            allow_replicas: false,
-            operation_timeout: Duration::from_millis(500),
-            tcp_nodelay: false,
-            user_timeout: None,
-            keepalive: None,
-        }
-    }
 }
 
 impl Options {
@@ -71,9 +54,6 @@ impl Options {
                 format!("{name} is zero: leave it out, or give it a time such as \"500ms\""),
             ))
         };
-        if self.operation_timeout.is_zero() {
-            return zero("operation_timeout");
-        }
         if self.user_timeout.is_some_and(|time| time.is_zero()) {
             return zero("user_timeout");
         }
@@ -93,12 +73,11 @@ mod tests {
         let none: Options = toml::from_str("").unwrap();
         assert_eq!(none, Options::default());
         assert_eq!(none.replay, Replay::Reads);
-        let some: Options = toml::from_str(
-            "replay = \"all\"\noperation_timeout = \"100ms\"\nuser_timeout = \"2s\"",
-        )
-        .unwrap();
+        let some: Options =
+            toml::from_str("replay = \"all\"\nkeepalive = \"100ms\"\nuser_timeout = \"2s\"")
+                .unwrap();
         assert_eq!(some.replay, Replay::All);
-        assert_eq!(some.operation_timeout, Duration::from_millis(100));
+        assert_eq!(some.keepalive, Some(Duration::from_millis(100)));
         assert_eq!(some.user_timeout, Some(Duration::from_secs(2)));
         for (wrong, expected) in [
             ("replays = \"all\"", "unknown field `replays`"),
@@ -106,7 +85,7 @@ mod tests {
                 "replay = \"some\"",
                 "expected one of `never`, `reads`, `all`",
             ),
-            ("operation_timeout = \"5\"", "is not a duration"),
+            ("keepalive = \"5\"", "is not a duration"),
         ] {
             let error = toml::from_str::<Options>(wrong).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
@@ -116,11 +95,11 @@ mod tests {
     #[test]
     fn a_zero_time_is_refused_by_name() {
         let options = Options {
-            operation_timeout: Duration::ZERO,
+            keepalive: Some(Duration::ZERO),
             ..Options::default()
         };
         let error = options.check().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
-        assert!(error.message().starts_with("operation_timeout is zero"));
+        assert!(error.message().starts_with("keepalive is zero"));
     }
 }

@@ -98,8 +98,8 @@ async fn a_loading_server_is_unhealthy() {
 #[tokio::test]
 async fn a_frozen_server_fails_the_proof_in_time() {
     let server = Server::start().await;
-    let builder = Redis::builder().operation_timeout(Duration::from_millis(100));
-    let (mut engine, _client) = StandIn::new(builder);
+    let (mut engine, _client) = StandIn::new(Redis::builder());
+    engine.operation = Duration::from_millis(100);
     let link = engine.bring_up("east", server.settings()).await;
     server.freeze();
     let before = Instant::now();

@@ -14,10 +14,10 @@ async fn retiring_closes_the_socket_while_clones_are_held() {
     let mut idle = pair.client.clone();
     let () = idle.set("k", 1).await.unwrap();
     let _: Option<(String, String)> = idle.blpop("q", 0.01).await.unwrap();
-    assert_eq!(pair.east.clients().await, 2);
+    pair.east.clients_become(2).await;
     pair.move_west();
     pair.engine.retire(&pair.on_east).await;
-    assert_eq!(pair.east.clients().await, 0);
+    pair.east.clients_become(0).await;
     let heard = pair.engine.heard.try_recv();
     assert!(
         heard.is_err(),
@@ -88,5 +88,5 @@ async fn a_dropped_connection_leaves_nothing_either() {
     } = pair;
     drop((engine, on_east, client));
     tokio::time::sleep(Duration::from_millis(50)).await;
-    assert_eq!(east.clients().await, 0);
+    east.clients_become(0).await;
 }

@@ -21,14 +21,19 @@ impl Server {
     }
 
     pub(crate) async fn with(arguments: &[&str]) -> Self {
-        let server = Self::spawn(arguments);
         let deadline = Instant::now() + Duration::from_secs(10);
-        while tokio::net::TcpStream::connect(("127.0.0.1", server.port))
+        let mut server = Self::spawn(arguments);
+        // A port that was free a moment ago may be another test's by now: then the server ends at once. It opens its Unix
+        // socket after its port, so who answers there is ours.
+        while tokio::net::UnixStream::connect(server.directory.join("socket"))
             .await
             .is_err()
         {
             assert!(Instant::now() < deadline, "redis-server does not come up");
             tokio::time::sleep(Duration::from_millis(5)).await;
+            if server.child.try_wait().unwrap().is_some() {
+                server = Self::spawn(arguments);
+            }
         }
         server
     }
@@ -89,7 +94,13 @@ impl Server {
 
     pub(crate) async fn ask_at<T: FromRedisValue>(&self, db: u8, line: &str) -> T {
         let client = redis::Client::open(format!("redis://127.0.0.1:{}/{db}", self.port)).unwrap();
-        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        let mut connection = client
+            .get_multiplexed_async_connection_with_config(
+                &redis::AsyncConnectionConfig::new()
+                    .set_response_timeout(Some(Duration::from_secs(10))),
+            )
+            .await
+            .unwrap();
         let mut words = line.split(' ');
         let mut command = redis::cmd(words.next().unwrap());
         for word in words {
@@ -98,10 +109,18 @@ impl Server {
         command.query_async(&mut connection).await.unwrap()
     }
 
-    /// How many clients are connected, the asking one not counted.
-    pub(crate) async fn clients(&self) -> usize {
-        let list: String = self.ask("CLIENT LIST").await;
-        list.lines().count() - 1
+    /// Waits until so many clients are connected, the asking one not counted. At once would be too strict: a server that
+    /// another test spawns meanwhile holds copies of our sockets until its exec.
+    pub(crate) async fn clients_become(&self, expected: usize) {
+        let deadline = Instant::now() + Duration::from_secs(2);
+        loop {
+            let list: String = self.ask("CLIENT LIST").await;
+            if list.lines().count() - 1 == expected {
+                return;
+            }
+            assert!(Instant::now() < deadline, "not {expected}: {list}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Turns it into a replica of nothing reachable, as an operator's mistake or a fail-over does.

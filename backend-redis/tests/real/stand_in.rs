@@ -19,6 +19,8 @@ pub(crate) struct StandIn {
     pub(crate) heard: UnboundedReceiver<Heard<Settings>>,
     owner: SlotOwner<Connection>,
     generation: u64,
+    /// `timeouts.operation` of the connections made from here on.
+    pub(crate) operation: Duration,
     /// How often the client raised a suspicion.
     pub(crate) suspected: Arc<AtomicUsize>,
 }
@@ -44,6 +46,7 @@ impl StandIn {
             heard,
             owner,
             generation: 0,
+            operation: Duration::from_millis(500),
             suspected: Arc::default(),
         };
         (stand_in, client)
@@ -62,7 +65,7 @@ impl StandIn {
             member: &member,
             generation,
             timeout: Duration::from_secs(1),
-            operation: Duration::from_millis(500),
+            operation: self.operation,
             signals,
         };
         let connection = self.backend.connect(dial).await?;
@@ -134,8 +137,13 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) async fn start(builder: RedisBuilder) -> Self {
+        Self::start_with(builder, Duration::from_millis(500)).await
+    }
+
+    pub(crate) async fn start_with(builder: RedisBuilder, operation: Duration) -> Self {
         let (east, west) = (Server::start().await, Server::start().await);
         let (mut engine, client) = StandIn::new(builder);
+        engine.operation = operation;
         let on_east = engine.bring_up("east", east.settings()).await;
         let on_west = engine.connect("west", west.settings()).await.unwrap();
         engine.backend.prove(&on_west.connection).await.unwrap();

@@ -55,9 +55,9 @@ async fn tls_is_verified_and_its_end_is_told() {
     let trusted = settings.clone().ca_file(file("ca.pem"));
     let link = engine.bring_up("east", trusted.clone()).await;
     let () = client.set("k", 1).await.unwrap();
-    assert_eq!(server.clients().await, 1);
+    server.clients_become(1).await;
     engine.retire(&link).await;
-    assert_eq!(server.clients().await, 0);
+    server.clients_become(0).await;
 
     let unknown = engine.connect("east", settings.clone()).await.unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::Tls, "{unknown}");

@@ -15,7 +15,7 @@
 //! | `timers` | everything awaited, as one table |
 //! | `apply` | inputs and timers become state |
 //! | `settle` | the order of decisions |
-//! | `startup`, `choose`, `switch`, `reconsider`, `dial`, `check`, `close` | the decisions |
+//! | `startup`, `choose`, `switch`, `reconsider`, `redial`, `dial`, `warm`, `check`, `close` | the decisions |
 //! | `rules` | a room for each rule: breaker, grace, failback, lame duck, membership, stalls |
 //! | `view` | what the rest of the program sees |
 
@@ -33,6 +33,7 @@ mod member;
 mod mutation;
 mod random;
 mod reconsider;
+mod redial;
 mod request;
 mod rules;
 #[cfg(test)]
@@ -45,6 +46,7 @@ mod tests;
 mod time;
 mod timers;
 mod view;
+mod warm;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -279,10 +279,12 @@ impl Group {
         let caller = std::panic::Location::caller();
         async move {
             let began = tokio::time::Instant::now();
+            let mut events = self.events();
             while self.active().as_deref() != Some(name) {
+                let left = most.saturating_sub(began.elapsed());
+                let next = tokio::time::timeout(left, events.next()).await;
                 let told = || format!("{caller}: {name} is not active: {:#?}", self.told());
-                assert!(began.elapsed() <= most, "{}", told());
-                after(ms(1)).await;
+                assert!(matches!(next, Ok(Some(_))), "{}", told());
             }
             began.elapsed()
         }

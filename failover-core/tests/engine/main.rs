@@ -4,13 +4,20 @@
 //! jitter is the matter. Each test ends with [`bench::Group::end`], which fails if a task or a connection is left.
 
 mod bench;
+mod breaker;
 mod callbacks;
+mod checks;
 mod close;
 mod control;
 mod drain;
+mod failback;
 mod failover;
+mod lame_duck;
 mod loss;
 mod membership;
+mod outage;
+mod robust;
+mod stall;
 mod startup;
 mod startup_policy;
 mod unavailable;

@@ -19,8 +19,8 @@ pub trait Harness: Send + Sync {
     /// One running member: a process, a task. Dropping it ends it, whatever state it is in.
     type Member: Send + Sync;
 
-    /// A fresh backend value, as for a new group. [`Bounds`] that it has to keep must not be longer than its own: a client
-    /// that waits a second for an answer cannot show an error within half of that.
+    /// A fresh backend value, as for a new group. Timeouts of its own must not be longer than those in
+    /// [`bounds`](Self::bounds): a client that waits a second for an answer cannot end within half of one.
     fn backend(&self) -> Self::Backend;
 
     /// Starts a member that serves. Each has an address of its own.

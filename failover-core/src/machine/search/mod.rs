@@ -43,7 +43,7 @@ struct Origin {
     event: Event,
 }
 
-fn search(start: World, calls: &[Call], limits: Limits) -> Report {
+fn search(start: &World, calls: &[Call], limits: Limits) -> Report {
     let mut report = Report {
         states: 1,
         transitions: 0,
@@ -52,7 +52,7 @@ fn search(start: World, calls: &[Call], limits: Limits) -> Report {
         violation: None,
     };
     let mut seen = HashSet::new();
-    seen.insert(fingerprint(&start));
+    seen.insert(fingerprint(start));
     let mut origins = vec![Origin {
         parent: 0,
         event: Event::Wait,
@@ -77,7 +77,7 @@ fn search(start: World, calls: &[Call], limits: Limits) -> Report {
                 if let Err(broken) = outcome {
                     origins.push(origin);
                     report.states = seen.len();
-                    report.violation = Some(history(&start, &origins, &broken));
+                    report.violation = Some(history(start, &origins, &broken));
                     return report;
                 }
                 if new {

@@ -31,6 +31,19 @@ pub(in crate::machine) enum Work {
     Drain,
 }
 
+impl Flight {
+    fn well(self) -> Input {
+        match self {
+            Flight::Dial(id, generation, op) | Flight::Late(id, generation, op) => {
+                Input::Connected(id, generation, op)
+            }
+            Flight::Task(_, id, _, op) => Input::Done(id, op),
+            Flight::Check(id, _, op) => Input::Checked(id, op, Verdict::Healthy),
+            Flight::Retire(id, generation) => Input::Retired(id, generation),
+        }
+    }
+}
+
 /// See the [module](self).
 #[derive(Clone)]
 pub(in crate::machine) struct World {
@@ -83,7 +96,13 @@ impl World {
         if self.machine.next_deadline().is_some() && (self.is_idle() || self.faults > 0) {
             events.push(Event::Wait);
         }
+        if self.flight.len() > 1 {
+            events.push(Event::Burst);
+        }
         if self.faults > 0 {
+            if self.observer.open().count() > 1 {
+                events.push(Event::Crash);
+            }
             for index in 0..self.flight.len() {
                 self.failures(index, &mut events);
             }
@@ -144,15 +163,19 @@ impl World {
     /// Lets an event happen.
     pub(in crate::machine) fn happen(&mut self, event: Event) -> Result<Vec<Action>, Violation> {
         let mut now = self.machine.now;
-        let mut fault = !matches!(event, Event::Well(_) | Event::Call(_));
+        let mut fault = !matches!(event, Event::Well(_) | Event::Burst | Event::Call(_));
         let input = match event {
-            Event::Well(index) => match self.flight.remove(index) {
-                Flight::Dial(id, generation, op) => Input::Connected(id, generation, op),
-                Flight::Late(id, generation, op) => Input::Connected(id, generation, op),
-                Flight::Task(_, id, _, op) => Input::Done(id, op),
-                Flight::Check(id, _, op) => Input::Checked(id, op, Verdict::Healthy),
-                Flight::Retire(id, generation) => Input::Retired(id, generation),
-            },
+            Event::Well(index) => self.flight.remove(index).well(),
+            Event::Burst => {
+                let all: Vec<Input> = self.flight.drain(..).map(Flight::well).collect();
+                return self.handle(now, &all);
+            }
+            Event::Crash => {
+                self.spend();
+                let lost = |(id, generation)| Input::Lost(id, generation);
+                let all: Vec<Input> = self.observer.open().map(lost).collect();
+                return self.handle(now, &all);
+            }
             Event::Badly(index, trouble) => match self.flight.remove(index) {
                 Flight::Dial(id, _, op) => Input::ConnectFailed(id, op),
                 Flight::Check(id, _, op) => Input::Checked(id, op, trouble.verdict()),
@@ -172,10 +195,16 @@ impl World {
                 Input::Request(RequestId(self.next_request), call.request(&self.machine))
             }
         };
-        if fault && self.faults < u8::MAX {
-            self.faults = self.faults.saturating_sub(1);
+        if fault {
+            self.spend();
         }
         self.handle(now, &[input])
+    }
+
+    fn spend(&mut self) {
+        if self.faults < u8::MAX {
+            self.faults = self.faults.saturating_sub(1);
+        }
     }
 
     fn handle(&mut self, now: Time, inputs: &[Input]) -> Result<Vec<Action>, Violation> {

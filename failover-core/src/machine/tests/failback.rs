@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backend_api::Weight;
 
-use super::story::{Story, UNHEALTHY};
+use super::story::{Reply, Story, UNHEALTHY};
 use crate::machine::{MemberId, Reason, Request};
 
 /// Default rules, but a grace of five seconds.
@@ -132,16 +132,15 @@ fn a_pin_stops_a_failback_that_is_under_way() {
     let mut story = failed_over(&[1.0, 0.5]);
     story.revive(0);
     story.run(9_000);
-    story.manner(0).prove = super::story::Reply::Well(200);
-    story.run(3_000);
-    let mut waited = 0;
+    story.manner(0).prove = Reply::Well(200);
+    let begun = (0..100).any(|_| {
+        story.run(50);
+        story.machine.view().switching_to.is_some()
+    });
+    assert!(begun);
     story.call(Request::Pin);
-    while story.machine.view().switching_to.is_some() && waited < 10 {
-        story.run(100);
-        waited += 1;
-    }
-    story.run(1_000);
-    assert!(waited == 0 || story.active() == Some(1));
+    story.run(60_000);
+    assert_eq!(story.active(), Some(1));
 }
 
 #[test]
@@ -163,4 +162,32 @@ fn a_manual_move_ignores_grace_starts_none_and_suspends_failback() {
     story.kill(1);
     assert_eq!(story.active(), Some(0));
     assert!(!story.machine.view().failback_suspended);
+}
+
+#[test]
+fn many_groups_do_not_return_in_one_step() {
+    // P79
+    let mut returns = Vec::new();
+    for seed in 1..=100 {
+        let mut story = Story::seeded(&[1.0, 0.5], seed, |rules| {
+            rules.failback.grace = Duration::from_secs(30);
+        });
+        story.run(1_000);
+        story.kill(0);
+        story.revive(0);
+        story.run(60_000);
+        let last = story.moves().last().copied();
+        returns.extend(
+            last.filter(|moved| moved.3 == Reason::Failback)
+                .map(|moved| moved.0),
+        );
+    }
+    assert_eq!(returns.len(), 100);
+    for second in 31..41 {
+        let then = returns.iter().filter(|at| **at / 1_000 == second).count();
+        assert!(
+            (1..30).contains(&then),
+            "{then} in second {second}: {returns:?}"
+        );
+    }
 }

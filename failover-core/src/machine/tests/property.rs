@@ -116,7 +116,7 @@ impl Group {
 /// Most of what happens is good, or nothing would ever get far enough to go wrong in an interesting way.
 fn choose(world: &World, calls: &[Call], draw: u16) -> Option<Event> {
     let mut events = world.enabled(calls);
-    let good = |event: &Event| matches!(event, Event::Well(_) | Event::Wait);
+    let good = |event: &Event| matches!(event, Event::Well(_) | Event::Burst | Event::Wait);
     match draw % 8 {
         0..5 => events.retain(good),
         5 | 6 => events.retain(|event| !matches!(event, Event::Call(_))),

@@ -78,6 +78,11 @@ impl Story {
 
     /// The same with other rules than the default ones.
     pub(super) fn with(weights: &[f64], change: impl FnOnce(&mut Rules)) -> Self {
+        Self::seeded(weights, 0, change)
+    }
+
+    /// The same with jitter.
+    pub(super) fn seeded(weights: &[f64], seed: u64, change: impl FnOnce(&mut Rules)) -> Self {
         let mut rules = Rules::default();
         change(&mut rules);
         let members: Vec<NewMember> = weights
@@ -95,7 +100,7 @@ impl Story {
                 Arc::new(rules.clone()),
                 Capabilities::new().serving_again_after_drain(),
                 members,
-                0,
+                seed,
             ),
             rules,
             observer: Observer::default(),

@@ -281,3 +281,20 @@ fn the_kind_of_each_move_is_told() {
     story.kill(0);
     assert_eq!(kinds(&story), [Kind::Steal, Kind::Drain, Kind::Failover]);
 }
+
+#[test]
+fn a_cold_target_that_failed_long_ago_is_tried_again() {
+    let mut story = Story::started(&[1.0, 0.5, 0.2], |rules| rules.standby = Standby::Count(1));
+    story.kill(1);
+    story.run(60_000);
+    story.revive(1);
+    story.run(60_000);
+    let cold = if story.link(1) == LinkView::Cold {
+        1
+    } else {
+        2
+    };
+    let call = story.switch_to(cold);
+    story.run(100);
+    assert_eq!(story.answer(call), moved(0, cold));
+}

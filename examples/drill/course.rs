@@ -1,0 +1,138 @@
+//! What happens in one round between the calm before and the calm after. It notes the moments; judging them is
+//! [`measure`](crate::measure)'s.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use failover_core::Failover;
+use tokio::task::JoinSet;
+
+use crate::load::{Call, Load};
+use crate::scenario::{Fault, Scenario, Service};
+
+const OUTAGE: Duration = Duration::from_secs(3);
+/// Calls take less than a millisecond, so a drain ends long before its window does.
+const DRAIN: Duration = Duration::from_millis(500);
+/// The new side carries the traffic for so long before the old one is healed, or a planned move counts as over.
+const SETTLE: Duration = Duration::from_millis(100);
+/// How long to wait for what must happen before the drill has failed. Backoff after an outage may take a while.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The moments of one round.
+pub(crate) struct Course {
+    /// Just before the fault, or the order to move.
+    pub(crate) fault: Instant,
+    /// From here on a standby can be armed: just before servers are started again, or the order to move.
+    pub(crate) restored: Instant,
+}
+
+/// Runs a scenario while `old` is active.
+pub(crate) async fn run<S: Service>(
+    scenario: Scenario,
+    service: &Arc<S>,
+    group: &Failover<S::Backend>,
+    load: &Load,
+    old: usize,
+) -> Result<Course, String> {
+    match scenario {
+        Scenario::Kill => one_fails(Fault::Kill, service, load, old).await,
+        Scenario::Freeze => one_fails(Fault::Freeze, service, load, old).await,
+        Scenario::Outage => all_fail(service, load).await,
+        Scenario::Switch | Scenario::Drain => {
+            let fault = Instant::now();
+            let moved = match scenario {
+                Scenario::Drain => group.drain_to_passive(DRAIN).await,
+                _ => group.switch_to_passive().await,
+            };
+            moved.map_err(|error| format!("the move failed: {error}"))?;
+            tokio::time::sleep(SETTLE).await;
+            Ok(Course {
+                fault,
+                restored: fault,
+            })
+        }
+    }
+}
+
+async fn one_fails<S: Service>(
+    fault: Fault,
+    service: &Arc<S>,
+    load: &Load,
+    old: usize,
+) -> Result<Course, String> {
+    let begun = each(service, old..old + 1, move |service, member| {
+        service.inflict(fault, member);
+    })
+    .await?;
+    let elsewhere =
+        |call: &Call| call.ended > begun && call.answer.as_ref().is_ok_and(|member| *member != old);
+    until("another member answers", || load.any(elsewhere)).await?;
+    tokio::time::sleep(SETTLE).await;
+    let restored = each(service, old..old + 1, move |service, member| {
+        service.heal(fault, member);
+    })
+    .await?;
+    Ok(Course {
+        fault: begun,
+        restored,
+    })
+}
+
+async fn all_fail<S: Service>(service: &Arc<S>, load: &Load) -> Result<Course, String> {
+    let all = 0..service.members().len();
+    let fault = each(service, all.clone(), |service, member| {
+        service.inflict(Fault::Kill, member);
+    })
+    .await?;
+    tokio::time::sleep_until((fault + OUTAGE).into()).await;
+    let restored = each(service, all, |service, member| {
+        service.heal(Fault::Kill, member);
+    })
+    .await?;
+    let again = |call: &Call| call.ended > restored && call.answer.is_ok();
+    until("calls succeed again", || load.any(again)).await?;
+    Ok(Course { fault, restored })
+}
+
+/// Does something to several servers at the same time, and says when it began.
+async fn each<S: Service>(
+    service: &Arc<S>,
+    members: Range<usize>,
+    act: impl Fn(&S, usize) + Clone + Send + 'static,
+) -> Result<Instant, String> {
+    let mut acts = JoinSet::new();
+    for member in members {
+        let (service, act) = (service.clone(), act.clone());
+        acts.spawn(blocking(move || {
+            let begun = Instant::now();
+            act(&service, member);
+            begun
+        }));
+    }
+    let mut begun = Vec::new();
+    while let Some(ended) = acts.join_next().await {
+        begun.push(ended.map_err(|error| error.to_string())??);
+    }
+    Ok(begun.into_iter().min().unwrap_or_else(Instant::now))
+}
+
+/// The harness blocks, and panics where something cannot be done; here that becomes the drill's error.
+pub(crate) async fn blocking<T: Send + 'static>(
+    act: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, String> {
+    let done = tokio::task::spawn_blocking(act).await;
+    done.map_err(|error| format!("the servers cannot be handled: {error}"))
+}
+
+/// Waits until something holds.
+pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) -> Result<(), String> {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        if Instant::now() > deadline {
+            return Err(format!("waited {PATIENCE:?} in vain until {what}"));
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Ok(())
+}

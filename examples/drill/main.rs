@@ -1,0 +1,89 @@
+//! Fire drills: real servers, real faults, and how long the traffic stood still.
+//!
+//! `cargo drill redis kill` starts two redis-servers and a group over them, puts load on the group, kills the active with
+//! SIGKILL, and measures. `cargo drill --help` says what else there is. A figure of this program is worth as much as its
+//! definition, so each has one: the gap in [`measure`], everything else in [`report`].
+//!
+//! - [`args`]: the command line.
+//! - [`scenario`]: what can happen, and what a backend has to offer to take part: the seam for further backends.
+//! - [`redis`]: Redis' side of that.
+//! - [`load`]: the calls.
+//! - [`timeline`]: what the group said, and when.
+//! - [`rounds`], [`course`]: what is done and recorded, all in all and in one round.
+//! - [`measure`], [`report`]: from what was recorded to figures, and to paper.
+
+mod args;
+mod course;
+mod load;
+mod measure;
+mod redis;
+mod report;
+mod rounds;
+mod scenario;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use args::{Args, Command};
+use report::Report;
+use scenario::Service;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(std::env::args_os().skip(1), &mut std::io::stdout()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed::Usage(problem)) => {
+            eprintln!("drill: {problem}\n\n{}", args::USAGE);
+            ExitCode::from(2)
+        }
+        Err(Failed::Drill(problem)) => {
+            eprintln!("drill: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why there is no report.
+#[derive(Debug)]
+enum Failed {
+    /// The command line makes no sense.
+    Usage(String),
+    /// A server did not start, or what was to happen did not.
+    Drill(String),
+}
+
+/// The whole program. Only the report goes to `out`; whatever else there is to say goes to stderr.
+async fn run(args: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Result<(), Failed> {
+    let args = match args::parse(args).map_err(Failed::Usage)? {
+        Command::Help => {
+            return writeln!(out, "{}", args::USAGE)
+                .map_err(|error| Failed::Drill(error.to_string()));
+        }
+        Command::Drill(args) => args,
+    };
+    // One arm for each backend that takes part.
+    let report = match args.service.as_str() {
+        redis::Redis::NAME => drill::<redis::Redis>(&args).await,
+        other => {
+            let known = redis::Redis::NAME;
+            let problem = format!("there is no drill for {other:?}, only for {known}");
+            return Err(Failed::Usage(problem));
+        }
+    };
+    let report = report.map_err(Failed::Drill)?;
+    let written = if args.json {
+        report.json(out)
+    } else {
+        report.text(out)
+    };
+    written.map_err(|error| Failed::Drill(format!("the report cannot be written: {error}")))
+}
+
+async fn drill<S: Service>(args: &Args) -> Result<Report, String> {
+    let rounds = rounds::run::<S>(args).await?;
+    Ok(Report::new(S::NAME, args, &rounds))
+}

@@ -1,0 +1,141 @@
+//! The course of a drill: so many rounds, each with a fresh group over the same servers.
+//!
+//! Fresh, so that all rounds measure the same thing with the settings a user has. In one group the failures of earlier
+//! rounds would lengthen the backoff of later ones and keep the members under grace, as they should: a member that is
+//! killed every second is not one to hurry back to.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use failover_core::Failover;
+use failover_core::api::Backend;
+use failover_core::event::{EventKind, Reason};
+
+use crate::args::Args;
+use crate::course::{self, Course, blocking, until};
+use crate::load::{Call, Load};
+use crate::measure;
+use crate::scenario::{Scenario, Service};
+use crate::timeline::Timeline;
+
+/// The load runs for so long before the fault: connections are warm, and the backend has learned what it learns.
+const WARM: Duration = Duration::from_millis(300);
+/// Before a freeze longer than the breaker's window: in a group that has hardly been used, failures soon are the larger
+/// part of all calls, and the breaker opens sooner than in one that has been running for a day.
+const WARM_FOR_FREEZE: Duration = Duration::from_millis(2200);
+/// The end of that, when nothing is new any more, says what calm looks like on this machine.
+const CALM: Duration = Duration::from_millis(200);
+/// The load goes on for so long after the group has recovered, so that late failures are seen.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// What one round came to.
+pub(crate) struct Round {
+    /// Opening the group, servers being up: parsing, connecting, proving, checking.
+    pub(crate) startup: Duration,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) gap: Duration,
+    /// The longest pause between two successful calls just before the fault: gaps below it mean nothing.
+    pub(crate) calm: Duration,
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) reason: Reason,
+    /// From the server's return, or from the planned move, to an armed standby.
+    pub(crate) rearmed: Duration,
+    /// Attempts to connect from the fault on.
+    pub(crate) dials: usize,
+}
+
+/// Starts the servers and does all rounds.
+pub(crate) async fn run<S: Service>(args: &Args) -> Result<Vec<Round>, String> {
+    let service = Arc::new(blocking(S::start).await??);
+    let mut rounds = Vec::new();
+    for number in 1..=args.rounds {
+        let timeline = Timeline::default();
+        let round = round(&service, args, &timeline).await;
+        if args.trace {
+            timeline.print();
+        }
+        let round = round.map_err(|problem| format!("round {number}: {problem}"))?;
+        rounds.push(round);
+    }
+    Ok(rounds)
+}
+
+async fn round<S: Service>(
+    service: &Arc<S>,
+    args: &Args,
+    timeline: &Timeline,
+) -> Result<Round, String> {
+    let config = service.config(args.tuned);
+    let begun = Instant::now();
+    let group = Failover::<S::Backend>::builder()
+        .on_event(timeline.recorder())
+        .open_toml(&config)
+        .await
+        .map_err(|error| error.to_string())?;
+    let startup = begun.elapsed();
+    until("the group is whole", || is_whole(&group)).await?;
+
+    let load = Load::start::<S>(group.client(), args.op, args.every);
+    tokio::time::sleep(match args.scenario {
+        Scenario::Freeze => WARM_FOR_FREEZE,
+        _ => WARM,
+    })
+    .await;
+    let old = active(&group, service.members()).ok_or("the active is gone before the fault")?;
+    let Course { fault, restored } =
+        course::run(args.scenario, service, &group, &load, old).await?;
+    timeline.fault_was(fault);
+    until("the standby is armed again", || is_whole(&group)).await?;
+    tokio::time::sleep(LINGER).await;
+    let calls = load.stop().await?;
+    group.close().await;
+
+    let gap = match args.scenario {
+        Scenario::Kill | Scenario::Freeze => measure::until_served_elsewhere(&calls, fault, old),
+        Scenario::Outage => measure::until_served_again(&calls, fault, restored),
+        Scenario::Switch | Scenario::Drain => measure::pause_around_move(&calls, fault, old),
+    };
+    let moved = timeline.since(fault, |_, kind| match kind {
+        EventKind::Switched {
+            from: Some(from),
+            to,
+            reason,
+            ..
+        } => Some((from.to_string(), to.to_string(), *reason)),
+        _ => None,
+    });
+    let armed = timeline.since(restored, |at, kind| {
+        let standby = matches!(kind, EventKind::StandbyArmed { .. } | EventKind::WholeAgain);
+        standby.then_some(at - restored)
+    });
+    let (from, to, reason) = moved
+        .into_iter()
+        .next_back()
+        .ok_or("traffic did not move")?;
+    Ok(Round {
+        startup,
+        gap: gap.ok_or("no call succeeded after the fault")?,
+        calm: measure::longest_pause(&calls, fault - CALM, fault).unwrap_or_default(),
+        calls,
+        from,
+        to,
+        reason,
+        rearmed: armed.into_iter().next_back().unwrap_or_default(),
+        dials: timeline.dials(fault),
+    })
+}
+
+/// Whether somebody is active, all others stand by, and all are known to be healthy.
+fn is_whole<B: Backend>(group: &Failover<B>) -> bool {
+    let status = group.status();
+    status.active.is_some()
+        && status.standbys().count() + 1 == status.members.len()
+        && (status.members.iter()).all(|member| member.healthy == Some(true))
+}
+
+/// The number of the active member.
+fn active<B: Backend>(group: &Failover<B>, members: &[&str]) -> Option<usize> {
+    let active = group.status().active?;
+    members.iter().position(|name| active == **name)
+}

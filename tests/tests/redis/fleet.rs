@@ -1,0 +1,112 @@
+//! Some servers and a group over them.
+
+use std::time::{Duration, Instant};
+
+use failover_core::redis::{FailoverConnection, Redis};
+use failover_core::status::Link;
+use failover_core::{EventKind, Events, Failover, Reason, Status};
+use failover_testkit::server::RedisServer;
+use failover_testkit::wait_until;
+
+/// The longest that anything here may take on a busy machine.
+pub(crate) const BOUND: Duration = Duration::from_secs(10);
+
+/// Members are called by their place: `m0` is the heaviest.
+pub(crate) fn config(urls: &[String], more: &str) -> String {
+    let mut text = format!("{more}\n");
+    for (place, url) in urls.iter().enumerate() {
+        let weight = 1.0 / (place + 1) as f64;
+        text += &format!("[[member]]\nname = \"m{place}\"\nweight = {weight}\nurl = \"{url}\"\n");
+    }
+    text
+}
+
+pub(crate) struct Fleet {
+    pub(crate) servers: Vec<RedisServer>,
+    pub(crate) group: Failover<Redis>,
+    pub(crate) client: FailoverConnection,
+    pub(crate) events: Events,
+}
+
+impl Fleet {
+    /// `more` is what the configuration says beside the members.
+    pub(crate) async fn start(count: usize, more: &str) -> Self {
+        let servers = (0..count).map(|_| RedisServer::start()).collect();
+        Self::over(servers, more).await
+    }
+
+    pub(crate) async fn over(servers: Vec<RedisServer>, more: &str) -> Self {
+        let urls: Vec<_> = servers.iter().map(RedisServer::url).collect();
+        let group = Failover::<Redis>::open_toml(&config(&urls, more))
+            .await
+            .unwrap();
+        let (client, events) = (group.client(), group.events());
+        Self {
+            servers,
+            group,
+            client,
+            events,
+        }
+    }
+
+    /// The same, once every other member stands by.
+    pub(crate) async fn whole(count: usize, more: &str) -> Self {
+        let fleet = Self::start(count, more).await;
+        fleet.is_whole().await;
+        fleet
+    }
+
+    pub(crate) async fn is_whole(&self) {
+        let count = self.servers.len() - 1;
+        self.until("every other member stands by", |status| {
+            status.active.is_some() && status.standbys().count() == count
+        })
+        .await;
+    }
+
+    pub(crate) fn active(&self) -> Option<String> {
+        let active = self.group.status().active;
+        active.map(|name| name.as_str().to_owned())
+    }
+
+    pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Status) -> bool) {
+        wait_until(BOUND, what, || condition(&self.group.status())).await;
+    }
+
+    pub(crate) async fn is_active(&self, name: &str) {
+        self.until(&format!("{name} is active"), |status| {
+            status.active.as_ref().is_some_and(|active| *active == name)
+        })
+        .await;
+    }
+
+    pub(crate) async fn is(&self, name: &str, link: Link) {
+        self.until(&format!("{name} is {link:?}"), |status| {
+            status
+                .member(name)
+                .is_some_and(|member| member.link == link)
+        })
+        .await;
+    }
+
+    /// The next move: from, to and why.
+    pub(crate) async fn moved(&mut self) -> (Option<String>, String, Reason) {
+        let name = |name: &failover_core::api::MemberName| name.as_str().to_owned();
+        loop {
+            let event = tokio::time::timeout(BOUND, self.events.next());
+            match event.await.expect("a move").expect("an open group").kind {
+                EventKind::Switched {
+                    from, to, reason, ..
+                } => return (from.as_ref().map(name), name(&to), reason),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// How long something took, and what came of it.
+pub(crate) async fn timed<T>(what: impl Future<Output = T>) -> (Duration, T) {
+    let begun = Instant::now();
+    let answer = what.await;
+    (begun.elapsed(), answer)
+}
