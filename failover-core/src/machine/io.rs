@@ -137,7 +137,7 @@ pub enum Request {
     },
     /// End the group.
     Close,
-    /// See [`super::rules::membership`].
+    /// Add a member; its number must be higher than any before.
     Add(NewMember),
     /// Remove a member; the active moves away first.
     Remove(MemberId),
