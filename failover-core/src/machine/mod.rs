@@ -18,6 +18,9 @@
 //! | `startup`, `choose`, `switch`, `reconsider`, `redial`, `dial`, `warm`, `check`, `close` | the decisions |
 //! | `rules` | a room for each rule: breaker, grace, failback, lame duck, membership, stalls |
 //! | `view` | what the rest of the program sees |
+//!
+//! Proven by `tests` (tables, and random histories), by `search` (every order of everything that can happen to a small
+//! group), both under `invariants`, which `mutation` shows to bite.
 
 mod apply;
 mod check;

@@ -27,9 +27,15 @@ impl Machine {
             return true;
         }
         if switch.step == Step::Connecting {
-            // Without an active nobody waits for a dial while another connection is at hand.
-            let late =
-                self.active.is_none() && !self.is_usable(target) && self.last_resort().is_some();
+            // Without an active nobody waits for a dial, or for one that is held back, while another is at hand.
+            let doubtful = fitness >= Fitness::HeldBack;
+            let late = self.active.is_none()
+                && self
+                    .last_resort()
+                    .and_then(|other| self.member(other))
+                    .is_some_and(|other| {
+                        !self.is_usable(target) || (doubtful && self.fitness(other) < fitness)
+                    });
             return late || (fitness == Fitness::Unhealthy && !switch.force);
         }
         if switch.force {

@@ -94,11 +94,11 @@ impl Fleet {
         let name = |name: &failover_core::api::MemberName| name.as_str().to_owned();
         loop {
             let event = tokio::time::timeout(BOUND, self.events.next());
-            match event.await.expect("a move").expect("an open group").kind {
-                EventKind::Switched {
-                    from, to, reason, ..
-                } => return (from.as_ref().map(name), name(&to), reason),
-                _ => {}
+            if let EventKind::Switched {
+                from, to, reason, ..
+            } = event.await.expect("a move").expect("an open group").kind
+            {
+                return (from.as_ref().map(name), name(&to), reason);
             }
         }
     }

@@ -6,6 +6,7 @@
 
 mod canonical;
 mod event;
+mod recovery;
 mod scenario;
 #[cfg(test)]
 mod tests;

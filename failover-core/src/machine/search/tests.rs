@@ -34,10 +34,10 @@ fn run(scenarios: &[Scenario], limits: Limits) -> usize {
 #[test]
 fn no_history_breaks_an_invariant() {
     let limits = Limits {
-        states: 25_000,
+        states: 15_000,
         recover_every: 3,
     };
-    assert!(run(&scenarios(), limits) > 300_000);
+    assert!(run(&scenarios(), limits) > 180_000);
 }
 
 /// The first violation that the search finds with a rule left out, and by which scenario.

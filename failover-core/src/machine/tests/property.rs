@@ -156,7 +156,7 @@ fn check(group: &Group, draws: &[u16]) -> Result<(), TestCaseError> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 6_000,
+        cases: 4_000,
         max_shrink_iters: 20_000,
         ..ProptestConfig::default()
     })]
