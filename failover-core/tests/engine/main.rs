@@ -14,6 +14,7 @@ mod failback;
 mod failover;
 mod lame_duck;
 mod loss;
+mod many;
 mod membership;
 mod outage;
 mod robust;
