@@ -5,6 +5,7 @@
 
 mod bench;
 mod breaker;
+mod broken;
 mod callbacks;
 mod checks;
 mod close;
