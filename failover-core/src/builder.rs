@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use crate::config::{self, GroupConfig, Known, Source};
 use crate::driver::{Core, Directory, Driver, Parts, guard};
 use crate::event::{Event, Events};
-use crate::group::Failover;
+use crate::group::{Failover, Inner};
 use crate::health::CheckPlan;
 use crate::machine::{Machine, NewMember};
 
@@ -19,6 +19,9 @@ use crate::machine::{Machine, NewMember};
 const EVENT_MEMORY: usize = 1024;
 
 type Callback = Box<dyn Fn(&Event) + Send + Sync>;
+
+/// Where the engine tells how startup went.
+type Started = oneshot::Receiver<Result<(), Error>>;
 
 /// Collects what a group is made of beside its configuration, and opens it. Everything is checked before anything is
 /// connected.
@@ -123,7 +126,7 @@ impl<B: Backend> Builder<B> {
         self,
         backend: Arc<B>,
         mut config: GroupConfig<B::Settings>,
-    ) -> Result<(Failover<B>, oneshot::Receiver<Result<(), Error>>), Error> {
+    ) -> Result<(Failover<B>, Started), Error> {
         config.check(&*backend, &self.known)?;
         let mut checks = backend.checks();
         checks.extend(self.checks);
@@ -164,16 +167,16 @@ impl<B: Backend> Builder<B> {
             let events = Events::new(group.clone(), Some(events.subscribe()));
             call_back(&mut callbacks, events, callback);
         }
-        let failover = Failover::new(
-            group.clone(),
-            backend.clone(),
-            backend.client(slot.clone()),
+        let failover = Failover::new(Inner {
+            group: group.clone(),
+            backend: backend.clone(),
+            client: backend.client(slot.clone()),
             slot,
-            core.clone(),
-            rules.clone(),
+            core: core.clone(),
+            rules: rules.clone(),
             calls,
-            events.downgrade(),
-        );
+            events: events.downgrade(),
+        });
         let driver = Driver::new(Parts {
             backend,
             rules,

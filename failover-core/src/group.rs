@@ -26,15 +26,16 @@ pub struct Failover<B: Backend> {
     inner: Arc<Inner<B>>,
 }
 
-struct Inner<B: Backend> {
-    group: Arc<str>,
-    backend: Arc<B>,
-    client: B::Client,
-    slot: Slot<B::Connection>,
-    core: Arc<Mutex<Core<B>>>,
-    rules: Arc<Rules>,
-    calls: mpsc::UnboundedSender<Call<B>>,
-    events: broadcast::WeakSender<Event>,
+/// What all handles of a group share.
+pub(crate) struct Inner<B: Backend> {
+    pub(crate) group: Arc<str>,
+    pub(crate) backend: Arc<B>,
+    pub(crate) client: B::Client,
+    pub(crate) slot: Slot<B::Connection>,
+    pub(crate) core: Arc<Mutex<Core<B>>>,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) calls: mpsc::UnboundedSender<Call<B>>,
+    pub(crate) events: broadcast::WeakSender<Event>,
 }
 
 impl<B: Backend> Clone for Failover<B> {
@@ -73,27 +74,9 @@ impl<B: Backend> Failover<B> {
         Builder::new()
     }
 
-    pub(crate) fn new(
-        group: Arc<str>,
-        backend: Arc<B>,
-        client: B::Client,
-        slot: Slot<B::Connection>,
-        core: Arc<Mutex<Core<B>>>,
-        rules: Arc<Rules>,
-        calls: mpsc::UnboundedSender<Call<B>>,
-        events: broadcast::WeakSender<Event>,
-    ) -> Self {
+    pub(crate) fn new(parts: Inner<B>) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                group,
-                backend,
-                client,
-                slot,
-                core,
-                rules,
-                calls,
-                events,
-            }),
+            inner: Arc::new(parts),
         }
     }
 

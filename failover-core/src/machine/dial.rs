@@ -8,7 +8,7 @@ use super::member::{Link, Member, Stage, TaskKind};
 use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Action, Machine, MemberId, News, Phase};
-use crate::config::{LameDuckAction, Standby};
+use crate::config::Standby;
 
 impl Machine {
     /// Dials and arms what should be warm, and ends what should not.
@@ -35,7 +35,7 @@ impl Machine {
     }
 
     /// A member may be dialled: it takes part, has no connection and no delay running.
-    fn is_dialable(&self, member: &Member) -> bool {
+    pub(super) fn is_dialable(&self, member: &Member) -> bool {
         let cold = member.link == Link::Cold
             || (matches!(member.link, Link::Dialling { .. }) && self.mutated(Mutation::DoubleDial));
         cold && member.takes_part() && !self.timers.is_set(Timer::Dial(member.id))
@@ -45,7 +45,8 @@ impl Machine {
     fn shuns_marked(&self) -> bool {
         self.active.is_some()
             || self.members.iter().any(|member| {
-                let hopeful = member.failures == 0 || self.is_usable(member);
+                let proven = !matches!(member.stage(), None | Some(Stage::Unproven));
+                let hopeful = member.failures == 0 || (proven && !member.is_unhealthy());
                 member.takes_part() && member.mark.is_none() && hopeful
             })
     }
@@ -66,7 +67,7 @@ impl Machine {
         }
     }
 
-    fn dial(&mut self, id: MemberId) {
+    pub(super) fn dial(&mut self, id: MemberId) {
         self.next_generation += 1;
         let generation = Generation(self.next_generation);
         let op = self.op();
@@ -91,80 +92,6 @@ impl Machine {
             .is_some_and(|member| member.link == Link::Cold)
         {
             self.dial(id);
-        }
-    }
-
-    /// The one redial of a lost active, beside the proof of its standby, as soon as the old connection is gone.
-    fn redial_lost(&mut self) {
-        if let Some(id) = self.redial
-            && self
-                .member(id)
-                .is_some_and(|member| member.link == Link::Cold)
-        {
-            self.dial(id);
-        }
-    }
-
-    /// `standby = N` with an active: the best N, and whoever traffic could go back to.
-    fn keep_warm(&mut self, count: usize) {
-        let Some(active) = self.active.and_then(|id| self.member(id)) else {
-            return;
-        };
-        let heavier = active.weight;
-        let failback = self.rules.failback.enabled;
-        // A heavier one that is being tried does not stand in for a standby.
-        let coming = |member: &Member| {
-            matches!(member.link, Link::Dialling { .. }) && member.weight <= heavier
-        };
-        let warm = self
-            .members
-            .iter()
-            .filter(|member| self.is_warm(member) || coming(member))
-            .count();
-        let mut due: Vec<MemberId> = Vec::new();
-        // The spread is for a fleet that misses its standbys, not for an active that has to go.
-        let now = !self.timers.is_set(Timer::Rearm) || self.must_move(active.id).is_some();
-        if warm < count && now {
-            let next = self.best(Role::Standby, |member| {
-                self.is_dialable(member) && member.mark.is_none()
-            });
-            due.extend(next);
-        }
-        // A heavier member must be connected before anybody can know that it is fit again.
-        due.extend(
-            self.members
-                .iter()
-                .filter(|member| failback && member.weight > heavier)
-                .filter(|member| self.is_dialable(member) && member.mark.is_none())
-                .map(|member| member.id),
-        );
-        let mut more = false;
-        for id in due {
-            if self
-                .member(id)
-                .is_some_and(|member| member.link == Link::Cold)
-            {
-                self.dial(id);
-                more = true;
-            }
-        }
-        if more {
-            self.keep_warm(count);
-        }
-    }
-
-    /// It is, or is about to be, a standby. A member that failed before proves itself first.
-    pub(super) fn is_warm(&self, member: &Member) -> bool {
-        match &member.link {
-            Link::Dialling { .. } => member.failures == 0,
-            Link::Open(open) => match open.stage {
-                Stage::Unproven => open.task.is_some() && member.failures == 0,
-                Stage::Ready | Stage::Standby => !member.is_unhealthy(),
-                Stage::Chosen { .. } => true,
-                Stage::Draining => self.can_serve_again(member),
-                Stage::Active => false,
-            },
-            Link::Cold | Link::Retiring { .. } => false,
         }
     }
 
@@ -234,62 +161,6 @@ impl Machine {
         }
     }
 
-    /// Ends standbys that announced their shutdown, and those beyond `standby = N`.
-    fn retire_unwanted(&mut self) {
-        let acts = self.rules.lame_duck.action != LameDuckAction::None;
-        if acts && self.active.is_some() {
-            let marked: Vec<MemberId> = self
-                .members
-                .iter()
-                .filter(|member| member.mark.is_some() && !self.awaits(member.id))
-                .filter(|member| {
-                    matches!(
-                        member.stage(),
-                        Some(Stage::Unproven | Stage::Ready | Stage::Standby)
-                    )
-                })
-                .map(|member| member.id)
-                .collect();
-            for id in marked {
-                self.retire(id);
-            }
-        }
-        let (Standby::Count(count), Some(active)) = (self.rules.standby, self.active) else {
-            return;
-        };
-        let heavier = self.member(active).map(|member| member.weight);
-        let spared = |member: &Member| {
-            self.rules.failback.enabled && heavier.is_some_and(|weight| member.weight > weight)
-        };
-        let standing =
-            |member: &Member| matches!(member.stage(), Some(Stage::Ready | Stage::Standby));
-        let warm = self
-            .members
-            .iter()
-            .filter(|member| member.open().is_some() && self.is_warm(member))
-            .count();
-        let Some(beyond) = warm.checked_sub(count as usize) else {
-            return;
-        };
-        // An unhealthy one is kept only as long as there are not enough of the others.
-        let (mut surplus, unhealthy): (Vec<&Member>, Vec<&Member>) = self
-            .members
-            .iter()
-            .filter(|member| standing(member) && !spared(member))
-            .partition(|member| !member.is_unhealthy());
-        surplus.sort_by(|a, b| self.order(Role::Standby, a, b));
-        let gone: Vec<MemberId> = surplus
-            .iter()
-            .rev()
-            .take(beyond)
-            .chain(&unhealthy)
-            .map(|member| member.id)
-            .collect();
-        for id in gone {
-            self.retire(id);
-        }
-    }
-
     /// A dial came to nothing.
     pub(super) fn dial_failed(&mut self, id: MemberId) {
         if self.redial == Some(id) {
@@ -302,21 +173,6 @@ impl Machine {
         {
             self.abort_switch();
         }
-    }
-
-    /// After a failover the clients of one member all miss their standby at once: they arm the next one spread in time.
-    pub(super) fn spread_rearming(&mut self) {
-        if matches!(self.rules.standby, Standby::Count(_)) {
-            let spread = self.random.spread(self.rules.failback.jitter);
-            if !spread.is_zero() {
-                self.timers.set(Timer::Rearm, self.now + spread);
-            }
-        }
-    }
-
-    pub(super) fn end_redial(&mut self) {
-        self.redial = None;
-        self.timers.clear(Timer::Redial);
     }
 
     /// Counts a failed dial or a lost connection, and delays the next dial: exponential, capped, with full jitter. A

@@ -137,7 +137,7 @@ pub enum Request {
     },
     /// End the group.
     Close,
-    /// See [`super::rules::membership`].
+    /// Add a member; its number must be higher than any before.
     Add(NewMember),
     /// Remove a member; the active moves away first.
     Remove(MemberId),
@@ -276,7 +276,7 @@ pub enum News {
 }
 
 /// Something to do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
     /// Dial; answer with [`Input::Connected`] or [`Input::ConnectFailed`].
     Connect(MemberId, Generation, Op, Duration),

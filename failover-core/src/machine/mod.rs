@@ -4,20 +4,23 @@
 //! clock, no I/O and no randomness of its own ever come in here: that is what lets tables, properties and an exhaustive
 //! search prove its rules, and what makes a night's history repeatable from its inputs.
 //!
-//! Inputs only record ([`apply`](Machine)); decisions are taken afterwards by looking at the whole state, in one place
-//! and one order ([`settle`]): operators first, then the active, then the connections, then what people are told. A rule
+//! Inputs only record (`apply`); decisions are taken afterwards by looking at the whole state, in one place
+//! and one order (`settle`): operators first, then the active, then the connections, then what people are told. A rule
 //! is therefore not hooked into every event that might concern it, and it cannot miss one.
 //!
 //! | where | what |
 //! |---|---|
-//! | [`io`] | inputs, actions, requests, answers, news |
-//! | [`member`] | the state of one member |
-//! | [`timers`] | everything awaited, as one table |
-//! | [`apply`] | inputs and timers become state |
-//! | [`settle`] | the order of decisions |
-//! | [`startup`], [`choose`], [`switch`], [`reconsider`], [`dial`], [`check`], [`close`] | the decisions |
-//! | [`rules`] | a room for each rule: breaker, grace, failback, lame duck, membership, stalls |
-//! | [`view`] | what the rest of the program sees |
+//! | `io` | inputs, actions, requests, answers, news |
+//! | `member` | the state of one member |
+//! | `timers` | everything awaited, as one table |
+//! | `apply` | inputs and timers become state |
+//! | `settle` | the order of decisions |
+//! | `startup`, `choose`, `switch`, `reconsider`, `redial`, `dial`, `warm`, `check`, `close` | the decisions |
+//! | `rules` | a room for each rule: breaker, grace, failback, lame duck, membership, stalls |
+//! | `view` | what the rest of the program sees |
+//!
+//! Proven by `tests` (tables, and random histories), by `search` (every order of everything that can happen to a small
+//! group), both under `invariants`, which `mutation` shows to bite.
 
 mod apply;
 mod check;
@@ -33,6 +36,7 @@ mod member;
 mod mutation;
 mod random;
 mod reconsider;
+mod redial;
 mod request;
 mod rules;
 #[cfg(test)]
@@ -45,6 +49,7 @@ mod tests;
 mod time;
 mod timers;
 mod view;
+mod warm;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

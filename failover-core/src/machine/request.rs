@@ -74,7 +74,9 @@ impl Machine {
             }
             // With `standby = N` the target may be cold: it is dialled for the move.
             Link::Cold | Link::Dialling { .. } | Link::Retiring { .. } => {
-                let good = member.mark.is_none() && !member.broken && member.failures == 0;
+                // One that refused a moment ago is not tried again for the move.
+                let refused = self.timers.is_set(Timer::Dial(to));
+                let good = member.mark.is_none() && !member.broken && !refused;
                 member.takes_part() && (good || force)
             }
         };

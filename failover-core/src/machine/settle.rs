@@ -6,6 +6,8 @@ use super::{End, Machine, Phase, Reason};
 impl Machine {
     pub(super) fn settle(&mut self) {
         if matches!(self.phase, Phase::Starting { .. }) {
+            // A dial draws a new ticket, and the walk goes by it.
+            self.settle_links();
             self.settle_startup();
         }
         if self.phase == Phase::Running {
@@ -19,7 +21,9 @@ impl Machine {
         }
         // Whoever leaves makes room for a standby.
         self.settle_departures();
-        self.settle_links();
+        if self.phase == Phase::Running {
+            self.settle_links();
+        }
         self.settle_condition();
     }
 

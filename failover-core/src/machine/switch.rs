@@ -1,7 +1,6 @@
 //! Moving traffic: prove, promote, move, end the old. One move at a time, and the active stays what it is until its
 //! successor is proven and promoted.
 
-use super::choose::Fitness;
 use super::member::{Link, Stage, TaskKind};
 use super::mutation::Mutation;
 use super::timers::Timer;
@@ -253,7 +252,7 @@ impl Machine {
     }
 
     /// A target that is not needed any more goes back to its place.
-    fn put_back(&mut self, to: MemberId) {
+    pub(super) fn put_back(&mut self, to: MemberId) {
         self.timers.clear(Timer::Target);
         if let Some(Stage::Chosen { armed }) = self.member(to).and_then(|member| member.stage()) {
             if self.task(to) == Some(TaskKind::Promote) {
@@ -316,41 +315,6 @@ impl Machine {
             self.redial = Some(id);
             self.timers.set(Timer::Redial, self.now + window);
         }
-    }
-
-    /// The redialled member, once it is connected and proven.
-    pub(super) fn answered_redial(&self) -> Option<MemberId> {
-        let id = self.redial?;
-        let member = self.member(id)?;
-        let proven = member.stage() == Some(Stage::Ready);
-        (proven && self.is_usable(member)).then_some(id)
-    }
-
-    /// A redialled member that turns out to be held back has had its chance.
-    pub(super) fn reconsider_redial(&mut self) {
-        let hopeless = self
-            .redial
-            .and_then(|id| self.member(id))
-            .is_some_and(|member| self.fitness(member) >= Fitness::HeldBack);
-        if hopeless {
-            self.end_redial();
-        }
-    }
-
-    /// The lost active is back: traffic stays where it was.
-    pub(super) fn return_to_redialled(&mut self, id: MemberId) {
-        let caller = match self.switch.take() {
-            Some(switch) if switch.step == Step::Promoting || switch.to == id => {
-                self.switch = Some(switch);
-                return;
-            }
-            Some(switch) => {
-                self.put_back(switch.to);
-                switch.caller
-            }
-            None => None,
-        };
-        self.begin_switch(id, Reason::Lost, End::Steal, caller);
     }
 
     /// Why a group without an active gets one.

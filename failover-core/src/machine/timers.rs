@@ -137,6 +137,8 @@ impl Timers {
         }
     }
 
+    /// For those who look at the whole state.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = (Timer, Time)> + '_ {
         self.times.iter().map(|(timer, at)| (*timer, *at))
     }

@@ -14,6 +14,10 @@ pub(in crate::machine) enum Event {
     Well(usize),
     /// It does not.
     Badly(usize, Trouble),
+    /// Everything in flight ends well, in one batch.
+    Burst,
+    /// Every connection ends, in one batch.
+    Crash,
     /// Time passes until the next deadline.
     Wait,
     /// Something is heard of a connection.

@@ -6,6 +6,7 @@
 
 mod canonical;
 mod event;
+mod recovery;
 mod scenario;
 #[cfg(test)]
 mod tests;
@@ -43,7 +44,7 @@ struct Origin {
     event: Event,
 }
 
-fn search(start: World, calls: &[Call], limits: Limits) -> Report {
+fn search(start: &World, calls: &[Call], limits: Limits) -> Report {
     let mut report = Report {
         states: 1,
         transitions: 0,
@@ -52,7 +53,7 @@ fn search(start: World, calls: &[Call], limits: Limits) -> Report {
         violation: None,
     };
     let mut seen = HashSet::new();
-    seen.insert(fingerprint(&start));
+    seen.insert(fingerprint(start));
     let mut origins = vec![Origin {
         parent: 0,
         event: Event::Wait,
@@ -77,7 +78,7 @@ fn search(start: World, calls: &[Call], limits: Limits) -> Report {
                 if let Err(broken) = outcome {
                     origins.push(origin);
                     report.states = seen.len();
-                    report.violation = Some(history(&start, &origins, &broken));
+                    report.violation = Some(history(start, &origins, &broken));
                     return report;
                 }
                 if new {

@@ -5,11 +5,9 @@ use backend_api::{Capabilities, Generation};
 
 use super::event::{Call, Event, Trouble};
 use crate::machine::invariants::{Observer, Step, Violation};
-use crate::machine::member::{Mark, Stage};
+use crate::machine::member::Stage;
 use crate::machine::mutation::Mutation;
-use crate::machine::{
-    Action, Input, Machine, MemberId, NewMember, Op, Phase, RequestId, Time, Verdict,
-};
+use crate::machine::{Action, Input, Machine, MemberId, NewMember, Op, RequestId, Time, Verdict};
 
 /// Something that will be answered, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +26,19 @@ pub(in crate::machine) enum Work {
     Arm,
     Promote,
     Drain,
+}
+
+impl Flight {
+    fn well(self) -> Input {
+        match self {
+            Flight::Dial(id, generation, op) | Flight::Late(id, generation, op) => {
+                Input::Connected(id, generation, op)
+            }
+            Flight::Task(_, id, _, op) => Input::Done(id, op),
+            Flight::Check(id, _, op) => Input::Checked(id, op, Verdict::Healthy),
+            Flight::Retire(id, generation) => Input::Retired(id, generation),
+        }
+    }
 }
 
 /// See the [module](self).
@@ -82,7 +93,13 @@ impl World {
         if self.machine.next_deadline().is_some() && (self.is_idle() || self.faults > 0) {
             events.push(Event::Wait);
         }
+        if self.flight.len() > 1 {
+            events.push(Event::Burst);
+        }
         if self.faults > 0 {
+            if self.observer.open().count() > 1 {
+                events.push(Event::Crash);
+            }
             for index in 0..self.flight.len() {
                 self.failures(index, &mut events);
             }
@@ -143,15 +160,19 @@ impl World {
     /// Lets an event happen.
     pub(in crate::machine) fn happen(&mut self, event: Event) -> Result<Vec<Action>, Violation> {
         let mut now = self.machine.now;
-        let mut fault = !matches!(event, Event::Well(_) | Event::Call(_));
+        let mut fault = !matches!(event, Event::Well(_) | Event::Burst | Event::Call(_));
         let input = match event {
-            Event::Well(index) => match self.flight.remove(index) {
-                Flight::Dial(id, generation, op) => Input::Connected(id, generation, op),
-                Flight::Late(id, generation, op) => Input::Connected(id, generation, op),
-                Flight::Task(_, id, _, op) => Input::Done(id, op),
-                Flight::Check(id, _, op) => Input::Checked(id, op, Verdict::Healthy),
-                Flight::Retire(id, generation) => Input::Retired(id, generation),
-            },
+            Event::Well(index) => self.flight.remove(index).well(),
+            Event::Burst => {
+                let all: Vec<Input> = self.flight.drain(..).map(Flight::well).collect();
+                return self.handle(now, &all);
+            }
+            Event::Crash => {
+                self.spend();
+                let lost = |(id, generation)| Input::Lost(id, generation);
+                let all: Vec<Input> = self.observer.open().map(lost).collect();
+                return self.handle(now, &all);
+            }
             Event::Badly(index, trouble) => match self.flight.remove(index) {
                 Flight::Dial(id, _, op) => Input::ConnectFailed(id, op),
                 Flight::Check(id, _, op) => Input::Checked(id, op, trouble.verdict()),
@@ -171,13 +192,19 @@ impl World {
                 Input::Request(RequestId(self.next_request), call.request(&self.machine))
             }
         };
-        if fault && self.faults < u8::MAX {
-            self.faults = self.faults.saturating_sub(1);
+        if fault {
+            self.spend();
         }
         self.handle(now, &[input])
     }
 
-    fn handle(&mut self, now: Time, inputs: &[Input]) -> Result<Vec<Action>, Violation> {
+    fn spend(&mut self) {
+        if self.faults < u8::MAX {
+            self.faults = self.faults.saturating_sub(1);
+        }
+    }
+
+    pub(super) fn handle(&mut self, now: Time, inputs: &[Input]) -> Result<Vec<Action>, Violation> {
         let before = self.machine.clone();
         let actions = self.machine.handle(now, inputs.iter().cloned());
         for action in &actions {
@@ -220,124 +247,5 @@ impl World {
             _ => true,
         });
         self.flight.sort_unstable();
-    }
-
-    /// From here on nothing fails: is there an active, with its standby, and is everybody answered, in bounded time?
-    pub(in crate::machine) fn recovers(mut self) -> Result<(), Violation> {
-        const LONGEST: u64 = 400_000_000;
-        let until = Time(self.machine.now.0 + LONGEST);
-        self.faults = u8::MAX;
-        self.flight
-            .retain(|flight| !matches!(flight, Flight::Late(..)));
-        for _ in 0..20_000 {
-            if self.is_well() {
-                return Ok(());
-            }
-            let event = if self.flight.is_empty() {
-                Event::Wait
-            } else {
-                Event::Well(0)
-            };
-            if self.machine.next_deadline().is_none() && self.flight.is_empty() {
-                break;
-            }
-            if self.machine.now > until {
-                break;
-            }
-            self.happen(event)
-                .map_err(|broken| format!("while recovering: {broken}"))?;
-            self.flight
-                .retain(|flight| !matches!(flight, Flight::Late(..)));
-        }
-        Err(format!("never well again: {}", self.portrait()))
-    }
-
-    fn is_well(&self) -> bool {
-        let machine = &self.machine;
-        if self.observer.waiting() > 0 {
-            return false;
-        }
-        match machine.phase {
-            Phase::Closed => return self.flight.is_empty(),
-            Phase::Running => {}
-            Phase::Starting { .. } | Phase::Closing => return false,
-        }
-        let Some(active) = machine.active else {
-            return false;
-        };
-        let eligible = machine.members.iter().any(|member| {
-            member.id != active && member.takes_part() && member.mark != Some(Mark::Operator)
-        });
-        let armed = machine
-            .members
-            .iter()
-            .any(|member| member.stage() == Some(Stage::Standby));
-        let wanted = machine.rules.standby != crate::config::Standby::Count(0);
-        machine.switch.is_none() && (!eligible || !wanted || (armed && !machine.degraded))
-    }
-
-    /// The state in a few words, for whoever reads a history.
-    pub(in crate::machine) fn portrait(&self) -> String {
-        use std::fmt::Write as _;
-        let machine = &self.machine;
-        let mut text = format!("{:?} active {:?}", machine.phase, machine.active);
-        if let Some(switch) = &machine.switch {
-            let _ = write!(
-                text,
-                " -> {:?} {:?} {:?}",
-                switch.to, switch.reason, switch.step
-            );
-        }
-        for member in &machine.members {
-            let link = match member.open() {
-                Some(open) => format!("{:?} {:?}", open.stage, open.task.map(|task| task.kind)),
-                None => format!("{:?}", member.link),
-            };
-            let _ = write!(text, " | {} {link} {:?}", member.id.0, member.health);
-            for (name, is) in [
-                ("broken", member.broken),
-                ("marked", member.mark.is_some()),
-                ("tried", member.tried),
-                ("grace", machine.in_grace(member.id)),
-                ("leaving", member.leaving.is_some()),
-                ("disabled", !member.enabled),
-            ] {
-                if is {
-                    let _ = write!(text, " {name}");
-                }
-            }
-        }
-        let _ = write!(text, " | flight {:?}", self.flight);
-        let due: Vec<_> = machine
-            .timers
-            .iter()
-            .map(|(timer, at)| (timer, at.since(machine.now)))
-            .collect();
-        let _ = write!(text, " | timers {due:?}");
-        text
-    }
-}
-
-impl World {
-    /// The first call of the machine.
-    pub(in crate::machine) fn begun(mut self) -> Self {
-        let begun = self.handle(Time(0), &[Input::Tick]);
-        assert!(begun.is_ok(), "{begun:?}");
-        self
-    }
-
-    /// A group that has started, with nothing in flight.
-    pub(super) fn well(self) -> Self {
-        let mut world = self.begun();
-        while !(world.is_well() && world.flight.is_empty()) {
-            let event = if world.flight.is_empty() {
-                Event::Wait
-            } else {
-                Event::Well(0)
-            };
-            let happened = world.happen(event);
-            assert!(happened.is_ok(), "{happened:?}");
-        }
-        world
     }
 }

@@ -1,1 +1,18 @@
-//! Placeholder.
+//! Table tests in virtual numbers: what the rules say should happen, one behaviour each, by the ids of the list of
+//! behaviours. What must never happen is checked on the way, by the same invariants as in the search.
+
+mod breaker;
+mod checks;
+mod closing;
+mod failback;
+mod failover;
+mod grace;
+mod lame_duck;
+mod membership;
+mod outage;
+mod property;
+mod purity;
+mod stall;
+mod startup;
+mod story;
+mod switching;

@@ -1,0 +1,68 @@
+//! A stalled process condemns nobody.
+
+use super::story::{Reply, Story};
+use crate::machine::{Input, LinkView, News};
+
+#[test]
+fn what_timed_out_while_the_process_stalled_is_no_verdict() {
+    // P138
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
+    story.manner(0).check = Reply::Never;
+    story.run(1_000);
+    story.hear(Input::Stalled);
+    story.revive(0);
+    story.run(3_000);
+    assert_eq!(story.member(0).healthy, Some(true));
+    assert!(story.moves().is_empty());
+    assert_eq!(story.told(News::Stalled), 1);
+}
+
+#[test]
+fn a_proof_that_was_under_way_is_asked_again() {
+    // P138
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
+    story.run(100);
+    story.manner(0).prove = Reply::Never;
+    story.suspect(0);
+    story.run(490);
+    story.hear(Input::Stalled);
+    story.revive(0);
+    story.run(1_000);
+    assert_eq!(story.link(0), LinkView::Active);
+    assert!(story.moves().is_empty());
+    // Without the stall it moves the traffic.
+    let mut sure = Story::started(&[1.0, 0.5], |_| {});
+    sure.run(100);
+    sure.manner(0).prove = Reply::Never;
+    sure.suspect(0);
+    sure.run(490);
+    sure.revive(0);
+    sure.manner(0).dial = super::story::REFUSED;
+    sure.run(1_000);
+    assert_eq!(sure.active(), Some(1));
+}
+
+#[test]
+fn failures_of_that_time_do_not_open_a_breaker() {
+    // P138
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
+    story.outcomes(0, 0, 9);
+    story.hear(Input::Stalled);
+    story.outcomes(0, 0, 9);
+    assert!(!story.member(0).broken);
+}
+
+#[test]
+fn answers_that_piled_up_come_before_deadlines() {
+    // P138
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
+    story.kill(1);
+    story.manner(1).dial = Reply::Well(2_020);
+    story.manner(1).prove = Reply::Well(0);
+    story.run(100);
+    assert_eq!(story.link(1), LinkView::Connecting);
+    story.run(1_900);
+    story.hear(Input::Stalled);
+    story.run(200);
+    assert_eq!(story.told(News::DialFailed(crate::machine::MemberId(1))), 1);
+}

@@ -1,0 +1,148 @@
+//! `standby = N`: who is kept warm beside the active, and which connections are too many.
+
+use backend_api::Role;
+
+use super::member::{Link, Member, Stage};
+use super::timers::Timer;
+use super::{Machine, MemberId};
+use crate::config::{LameDuckAction, Standby};
+
+impl Machine {
+    /// `standby = N` with an active: the best N, and whoever traffic could go back to.
+    pub(super) fn keep_warm(&mut self, count: usize) {
+        let Some(active) = self.active.and_then(|id| self.member(id)) else {
+            return;
+        };
+        let heavier = active.weight;
+        let failback = self.rules.failback.enabled;
+        // A heavier one that is being tried does not stand in for a standby.
+        let coming = |member: &Member| {
+            matches!(member.link, Link::Dialling { .. }) && member.weight <= heavier
+        };
+        let warm = self
+            .members
+            .iter()
+            .filter(|member| self.is_warm(member) || coming(member))
+            .count();
+        let mut due: Vec<MemberId> = Vec::new();
+        // The spread is for a fleet that misses its standbys, not for an active that has to go.
+        let now = !self.timers.is_set(Timer::Rearm) || self.must_move(active.id).is_some();
+        if warm < count && now {
+            let next = self.best(Role::Standby, |member| {
+                self.is_dialable(member) && member.mark.is_none()
+            });
+            due.extend(next);
+        }
+        // A heavier member must be connected before anybody can know that it is fit again.
+        due.extend(
+            self.members
+                .iter()
+                .filter(|member| failback && member.weight > heavier)
+                .filter(|member| self.is_dialable(member) && member.mark.is_none())
+                .map(|member| member.id),
+        );
+        let mut more = false;
+        for id in due {
+            if self
+                .member(id)
+                .is_some_and(|member| member.link == Link::Cold)
+            {
+                self.dial(id);
+                more = true;
+            }
+        }
+        if more {
+            self.keep_warm(count);
+        }
+    }
+
+    /// It is, or is about to be, a standby. A member that failed before proves itself first.
+    pub(super) fn is_warm(&self, member: &Member) -> bool {
+        match &member.link {
+            Link::Dialling { .. } => member.failures == 0,
+            Link::Open(open) => match open.stage {
+                Stage::Unproven => open.task.is_some() && member.failures == 0,
+                // A marked one is not armed any more.
+                Stage::Ready => !member.is_unhealthy() && member.mark.is_none(),
+                Stage::Standby => !member.is_unhealthy(),
+                Stage::Chosen { .. } => true,
+                Stage::Draining => self.can_serve_again(member),
+                Stage::Active => false,
+            },
+            Link::Cold | Link::Retiring { .. } => false,
+        }
+    }
+
+    /// Ends standbys that announced their shutdown, and those beyond `standby = N`.
+    pub(super) fn retire_unwanted(&mut self) {
+        let acts = self.rules.lame_duck.action != LameDuckAction::None;
+        if acts && self.active.is_some() {
+            let marked: Vec<MemberId> = self
+                .members
+                .iter()
+                .filter(|member| member.mark.is_some() && !self.awaits(member.id))
+                .filter(|member| {
+                    matches!(
+                        member.stage(),
+                        Some(Stage::Unproven | Stage::Ready | Stage::Standby)
+                    )
+                })
+                .map(|member| member.id)
+                .collect();
+            for id in marked {
+                self.retire(id);
+            }
+        }
+        let (Standby::Count(count), Some(active)) = (self.rules.standby, self.active) else {
+            return;
+        };
+        let heavier = self.member(active).map(|member| member.weight);
+        let spared = |member: &Member| {
+            self.rules.failback.enabled && heavier.is_some_and(|weight| member.weight > weight)
+        };
+        let standing =
+            |member: &Member| matches!(member.stage(), Some(Stage::Ready | Stage::Standby));
+        // Nobody gives way to a connection that has yet to prove itself.
+        let proven = |member: &Member| !matches!(member.stage(), None | Some(Stage::Unproven));
+        let warm = self
+            .members
+            .iter()
+            .filter(|member| proven(member) && self.is_warm(member))
+            .count();
+        let beyond = warm.saturating_sub(count as usize);
+        let (mut surplus, unfit): (Vec<&Member>, Vec<&Member>) = self
+            .members
+            .iter()
+            .filter(|member| standing(member) && !spared(member))
+            .partition(|member| self.is_warm(member));
+        surplus.sort_by(|a, b| self.order(Role::Standby, a, b));
+        // An unfit one is kept until there are enough that are known to be better: else two that are both unhealthy
+        // would take turns.
+        let better = surplus.iter().filter(|member| member.is_healthy()).count();
+        let worse = if better >= count as usize {
+            unfit
+        } else {
+            Vec::new()
+        };
+        let gone: Vec<MemberId> = surplus
+            .iter()
+            .rev()
+            .take(beyond)
+            .chain(&worse)
+            .map(|member| member.id)
+            .collect();
+        for id in gone {
+            self.retire(id);
+        }
+    }
+
+    /// After a failover the clients of one member all miss their standby at once: they arm the next one spread in time.
+    pub(super) fn spread_rearming(&mut self) {
+        if matches!(self.rules.standby, Standby::Count(_)) {
+            let spread = self.random.spread(self.rules.failback.jitter);
+            if !spread.is_zero() {
+                self.timers.set(Timer::Rearm, self.now + spread);
+            }
+        }
+    }
+}
