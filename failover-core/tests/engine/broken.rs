@@ -1,12 +1,15 @@
-//! A bug inside the engine's own task, here brought about by a connection that panics when it is cloned: the group cannot
-//! go on, but it ends as a group does, with nothing left and nobody waiting.
+//! Backends at the edge of what they may do, for which the embedded one is too well-behaved.
+//!
+//! A connection that panics when it is cloned stands for a bug inside the engine's own task: the group cannot go on, but
+//! it ends as a group does, with nothing left and nobody waiting. A dial that cannot be cut off succeeds when its group
+//! is gone already.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use failover_core::Failover;
 use failover_core::api::{Backend, Dial, Error, ErrorKind, Slot, async_trait};
-use failover_core::config::{GroupConfig, NewMember};
+use failover_core::config::{GroupConfig, NewMember, Startup};
 use failover_core::event::EventKind;
 
 use crate::bench::{after, secs, settle};
@@ -14,6 +17,8 @@ use crate::bench::{after, secs, settle};
 #[derive(Default)]
 struct Shared {
     explode: AtomicBool,
+    /// While it is held, dials block their thread.
+    gate: Mutex<()>,
     open: AtomicUsize,
     retired: AtomicUsize,
 }
@@ -40,6 +45,7 @@ impl Backend for Brittle {
     }
 
     async fn connect(&self, _: Dial<'_, ()>) -> Result<Fragile, Error> {
+        drop(self.0.gate.lock().unwrap());
         self.0.open.fetch_add(1, Ordering::Relaxed);
         Ok(Fragile(self.0.clone()))
     }
@@ -83,4 +89,39 @@ async fn a_bug_in_the_engine_closes_the_group_cleanly() {
     assert!(matches!(last, Some(EventKind::Closed)), "{last:?}");
     let tasks = tokio::runtime::Handle::current().metrics();
     assert_eq!(tasks.num_alive_tasks(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_dial_that_could_not_be_cut_off_is_retired_by_the_close() {
+    // P118: it is given up, and comes back all the same after the last decision.
+    let shared = Arc::new(Shared::default());
+    let config = GroupConfig::builder()
+        .rules(|rules| rules.startup = Startup::Lazy)
+        .member(NewMember::new("a", ()))
+        .build()
+        .unwrap();
+    let open = {
+        let gate = shared.gate.lock().unwrap();
+        let shared = shared.clone();
+        let runtime = tokio::runtime::Handle::current();
+        std::thread::scope(|scope| {
+            let opened = scope.spawn(|| {
+                runtime.block_on(async {
+                    let backend = Brittle(shared);
+                    let group = Failover::builder().open(backend, config).await.unwrap();
+                    let closing = group.clone();
+                    let closing = tokio::spawn(async move { closing.close().await });
+                    // The engine has decided to close once operations fail for good.
+                    while group.client().lease().await.unwrap_err().kind() != ErrorKind::Closed {}
+                    closing
+                })
+            });
+            let closing = opened.join().unwrap();
+            drop(gate);
+            closing
+        })
+    };
+    open.await.unwrap();
+    assert_eq!(shared.open.load(Ordering::Relaxed), 1);
+    assert_eq!(shared.retired.load(Ordering::Relaxed), 1);
 }
