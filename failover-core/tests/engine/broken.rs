@@ -100,7 +100,7 @@ async fn a_dial_that_could_not_be_cut_off_is_retired_by_the_close() {
         .member(NewMember::new("a", ()))
         .build()
         .unwrap();
-    let open = {
+    let group = {
         let gate = shared.gate.lock().unwrap();
         let shared = shared.clone();
         let runtime = tokio::runtime::Handle::current();
@@ -110,18 +110,19 @@ async fn a_dial_that_could_not_be_cut_off_is_retired_by_the_close() {
                     let backend = Brittle(shared);
                     let group = Failover::builder().open(backend, config).await.unwrap();
                     let closing = group.clone();
-                    let closing = tokio::spawn(async move { closing.close().await });
+                    tokio::spawn(async move { closing.close().await });
                     // The engine has decided to close once operations fail for good.
                     while group.client().lease().await.unwrap_err().kind() != ErrorKind::Closed {}
-                    closing
+                    group
                 })
             });
-            let closing = opened.join().unwrap();
+            let group = opened.join().unwrap();
             drop(gate);
-            closing
+            group
         })
     };
-    open.await.unwrap();
+    // Again is no error, and waits for the same end.
+    group.close().await;
     assert_eq!(shared.open.load(Ordering::Relaxed), 1);
     assert_eq!(shared.retired.load(Ordering::Relaxed), 1);
 }
