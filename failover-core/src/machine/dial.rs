@@ -310,9 +310,15 @@ impl Machine {
     }
 
     /// After a failover the clients of one member all miss their standby at once: they arm the next one spread in time.
+    /// After a whole outage others are still without an active, and those come first: whoever is back keeps away from
+    /// the servers for a while before it begins.
     pub(super) fn spread_rearming(&mut self) {
         if matches!(self.rules.standby, Standby::Count(_)) {
-            let spread = self.random.spread(self.rules.failback.jitter);
+            let jitter = self.rules.failback.jitter;
+            let mut spread = self.random.spread(jitter);
+            if self.attempts > 0 && !spread.is_zero() {
+                spread += jitter;
+            }
             if !spread.is_zero() {
                 self.timers.set(Timer::Rearm, self.now + spread);
             }
