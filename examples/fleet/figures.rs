@@ -43,8 +43,15 @@ pub(crate) fn seconds(micros: Micros) -> f64 {
     micros as f64 / SECOND as f64
 }
 
-/// When 99 % would be back if all stood in one queue from the first moment and the brokers never idled.
-pub(crate) fn ideal_p99(clients: u32, accept_rate: u32) -> f64 {
-    let served = (u64::from(clients) * 99).div_ceil(100);
-    served as f64 / f64::from(accept_rate)
+/// An admission queue at the brokers in which all stand from the first moment, and that never idles.
+pub(crate) fn ideal(clients: u32, accept_rate: u32) -> Back {
+    let after = |percent: u64| {
+        let served = (u64::from(clients) * percent).div_ceil(100);
+        served as f64 / f64::from(accept_rate)
+    };
+    Back {
+        p50: after(50),
+        p99: after(99),
+        max: after(100),
+    }
 }

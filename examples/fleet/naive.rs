@@ -9,6 +9,7 @@
 use crate::args::Settings;
 use crate::brokers::{BROKERS, Brokers, Micros, ROUND_TRIP, SECOND};
 use crate::dice::Dice;
+use crate::figures::{Back, Figures};
 use crate::record::PerSecond;
 
 /// The longest pause after a failure.
@@ -29,13 +30,6 @@ struct Try {
     which: u32,
 }
 
-/// What came of it.
-pub(crate) struct Naive {
-    pub(crate) dials: PerSecond,
-    /// For each client: how long after the brokers' return.
-    pub(crate) back: Vec<Micros>,
-}
-
 struct Wheel {
     ticks: Vec<Vec<Try>>,
 }
@@ -47,7 +41,7 @@ impl Wheel {
 }
 
 /// A whole outage, from its beginning until the last loop is connected.
-pub(crate) fn outage(settings: &Settings) -> Naive {
+pub(crate) fn outage(settings: &Settings) -> Figures {
     let up_at = u64::from(settings.outage_s) * SECOND;
     let mut dice = Dice::new(settings.seed);
     let mut brokers = Brokers::new(settings.accept_rate);
@@ -96,8 +90,8 @@ pub(crate) fn outage(settings: &Settings) -> Naive {
         wheel.ticks[slot] = due;
         tick += 1;
     }
-    Naive {
+    Figures {
         dials,
-        back: back.into_iter().flatten().collect(),
+        back: Back::of(back.into_iter().flatten().collect()),
     }
 }

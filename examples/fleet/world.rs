@@ -28,7 +28,10 @@ enum What {
     /// A deadline of the machine.
     Wake,
     /// A dial was answered.
-    Dialled { op: Op, accepted: bool },
+    Dialled {
+        op: Op,
+        accepted: bool,
+    },
     /// A proof, an arming, a promotion or a drain was answered.
     Done(Op),
     Retired,
