@@ -101,7 +101,12 @@ impl Machine {
                 .member(id)
                 .is_some_and(|member| member.link == Link::Cold)
         {
-            self.dial(id);
+            if self.switch.is_none() && matches!(self.rules.standby, Standby::Count(_)) {
+                // There is no failover to hold up: it is one more whom the one loop dials, in its turn.
+                self.end_redial();
+            } else {
+                self.dial(id);
+            }
         }
     }
 
