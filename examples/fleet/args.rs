@@ -1,5 +1,6 @@
 //! The command line. Four numbers and two outputs, read by hand: whoever builds this program builds no argument parser.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// What `--help` prints.
@@ -17,6 +18,9 @@ Options:
   --json           one JSON object on stdout, and nothing else
   --plot FILE.svg  dials per second over time, both fleets, as a picture
   --help           this text";
+
+/// Brokers that take longer than the connect timeout for one connection would never accept anybody.
+const SLOWEST: u32 = 10;
 
 /// What is simulated.
 #[derive(Clone, Copy, Debug)]
@@ -64,10 +68,10 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Arg
         };
         let settings = &mut parsed.settings;
         match name.as_str() {
-            "--clients" => settings.clients = number(&name, &text()?, 1_000_000)?,
-            "--accept-rate" => settings.accept_rate = number(&name, &text()?, 1_000_000)?,
-            "--outage" => settings.outage_s = number(&name, &text()?, 3_600)?,
-            "--seed" => settings.seed = number(&name, &text()?, u32::MAX)?.into(),
+            "--clients" => settings.clients = number(&name, &text()?, 1..=100_000)?,
+            "--accept-rate" => settings.accept_rate = number(&name, &text()?, SLOWEST..=1_000_000)?,
+            "--outage" => settings.outage_s = number(&name, &text()?, 1..=600)?,
+            "--seed" => settings.seed = number(&name, &text()?, 1..=u32::MAX)?.into(),
             "--plot" => parsed.plot = Some(text()?.into()),
             "--json" => parsed.json = true,
             "--help" => return Ok(None),
@@ -80,9 +84,13 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Arg
     Ok(Some(parsed))
 }
 
-fn number(name: &str, text: &str, most: u32) -> Result<u32, String> {
+fn number(name: &str, text: &str, sound: RangeInclusive<u32>) -> Result<u32, String> {
     match text.parse() {
-        Ok(number) if (1..=most).contains(&number) => Ok(number),
-        _ => Err(format!("{name} must be a whole number from 1 to {most}")),
+        Ok(number) if sound.contains(&number) => Ok(number),
+        _ => Err(format!(
+            "{name} must be a whole number from {} to {}",
+            sound.start(),
+            sound.end()
+        )),
     }
 }

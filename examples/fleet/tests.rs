@@ -97,6 +97,7 @@ fn the_command_line_is_read() {
     for wrong in [
         "--clients",
         "--clients 0",
+        "--accept-rate 9",
         "--clients x",
         "--json=1",
         "--jsn",
