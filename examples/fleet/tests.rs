@@ -22,7 +22,8 @@ fn an_outage_is_gentle_and_short() {
     assert!(theirs > 15 * peak, "{peak} {theirs}");
     let best = ideal(SMALL.clients, SMALL.accept_rate);
     let back = ours.figures.back;
-    assert!(back.p99 < 2.0 * best.p99, "{back:?}");
+    // Armed too early, the standbys alone make it twice the ideal.
+    assert!(back.p99 < 1.5 * best.p99, "{back:?}");
     // Nobody can be faster than the queue, or the limit does not hold.
     assert!(back.max >= 0.95 * best.max, "{back:?}");
     assert!(naive.back.max >= 0.95 * best.max, "{:?}", naive.back);
@@ -89,9 +90,9 @@ fn percentiles_are_nearest_ranks() {
 #[test]
 fn the_command_line_is_read() {
     let read = |line: &str| args::parse(line.split_whitespace().map(str::to_owned));
-    let args = read("--clients 5 --accept-rate=7 --json --plot a.svg").map(Option::unwrap);
+    let args = read("--clients 5 --accept-rate=70 --json --plot a.svg").map(Option::unwrap);
     let args = args.expect("a sound command line");
-    assert_eq!((args.settings.clients, args.settings.accept_rate), (5, 7));
+    assert_eq!((args.settings.clients, args.settings.accept_rate), (5, 70));
     assert!(args.json && args.plot.is_some());
     assert!(read("--help").expect("help").is_none());
     for wrong in [
