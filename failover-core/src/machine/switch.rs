@@ -149,7 +149,6 @@ impl Machine {
         self.forced = switch.force.then_some(to);
         let old = self.active.replace(to);
         self.last_active = Some((to, generation));
-        self.attempts = 0;
         for member in &mut self.members {
             member.tried = false;
         }
@@ -157,6 +156,7 @@ impl Machine {
         self.end_redial();
         self.act(Action::Activate(to, generation));
         self.after_move(from, to, switch.reason);
+        self.attempts = 0;
         let kind = match (old, switch.end) {
             (None, _) => Kind::Failover,
             (Some(_), End::Steal) => Kind::Steal,

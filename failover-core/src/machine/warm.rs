@@ -139,7 +139,11 @@ impl Machine {
     /// After a failover the clients of one member all miss their standby at once: they arm the next one spread in time.
     pub(super) fn spread_rearming(&mut self) {
         if matches!(self.rules.standby, Standby::Count(_)) {
-            let spread = self.random.spread(self.rules.failback.jitter);
+            let jitter = self.rules.failback.jitter;
+            let mut spread = self.random.spread(jitter);
+            if self.attempts > 0 && !spread.is_zero() {
+                spread += jitter;
+            }
             if !spread.is_zero() {
                 self.timers.set(Timer::Rearm, self.now + spread);
             }
