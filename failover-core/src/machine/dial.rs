@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backend_api::{Generation, Role};
 
-use super::member::{Link, Member, Stage, TaskKind};
+use super::member::{Link, Mark, Member, Stage, TaskKind};
 use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Action, Machine, MemberId, News, Phase};
@@ -41,14 +41,27 @@ impl Machine {
         cold && member.takes_part() && !self.timers.is_set(Timer::Dial(member.id))
     }
 
-    /// Marked members are passed over, unless everybody else was tried in vain.
-    fn shuns_marked(&self) -> bool {
-        self.active.is_some()
-            || self.members.iter().any(|member| {
-                let proven = !matches!(member.stage(), None | Some(Stage::Unproven));
-                let hopeful = member.failures == 0 || (proven && !member.is_unhealthy());
-                member.takes_part() && member.mark.is_none() && hopeful
-            })
+    /// Marked members are passed over, unless everybody else was tried in vain: the only way to learn that one is back is
+    /// to ask it.
+    pub(super) fn shuns_marked(&self) -> bool {
+        self.members.iter().any(|member| {
+            let proven = !matches!(member.stage(), None | Some(Stage::Unproven));
+            let hopeful = member.failures == 0 || (proven && !member.is_unhealthy());
+            let other = self.active != Some(member.id);
+            other && member.takes_part() && member.mark.is_none() && hopeful
+        })
+    }
+
+    /// Beside an active, an operator's mark is final.
+    pub(super) fn is_shunned(&self, member: &Member, shun: bool) -> bool {
+        match member.mark {
+            None => false,
+            Some(Mark::Announced(_)) => {
+                let dying = self.active.is_some() && self.timers.is_set(Timer::Ask(member.id));
+                shun || dying
+            }
+            Some(Mark::Operator) => shun || self.active.is_some(),
+        }
     }
 
     /// One loop per member. While starting, everybody is dialled once.
@@ -58,7 +71,7 @@ impl Machine {
             .members
             .iter()
             .filter(|member| self.is_dialable(member))
-            .filter(|member| !(shun && member.mark.is_some()))
+            .filter(|member| !self.is_shunned(member, shun))
             .filter(|member| !(starting && member.tried))
             .map(|member| member.id)
             .collect();

@@ -11,7 +11,6 @@ mod lame_duck;
 mod membership;
 mod outage;
 mod property;
-mod purity;
 mod stall;
 mod startup;
 mod story;
