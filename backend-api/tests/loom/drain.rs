@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use backend_api::{Leases, Outcome, Slot};
-use loom::future::block_on;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
-use super::{Owner, activate, explore, nobody, owner_of, slot};
+use super::{Owner, activate, block_on, explore, nobody, owner_of, slot};
 
 /// A client that says how many leases on east it holds. Relaxed: the end of the leases itself has to order what was
 /// done under them before what is done after the drain.

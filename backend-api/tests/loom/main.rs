@@ -15,6 +15,9 @@ mod lease;
 mod suspicion;
 mod waiting;
 
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use backend_api::engine::{SlotOwner, Tally};
@@ -32,6 +35,29 @@ fn explore(model: impl Fn() + Sync + Send + 'static) {
 
 fn slot() -> (Owner, Slot<&'static str>) {
     SlotOwner::new(Duration::MAX, nobody())
+}
+
+/// loom's own, but for one thing: what of it is left when a model fails may be dropped while the failure goes up.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    struct Bell(loom::sync::Notify);
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            if !std::thread::panicking() {
+                self.0.notify();
+            }
+        }
+    }
+
+    let bell = Arc::new(Bell(loom::sync::Notify::new()));
+    let waker = Waker::from(bell.clone());
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => bell.0.wait(),
+        }
+    }
 }
 
 fn nobody() -> Error {

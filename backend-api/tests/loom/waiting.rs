@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use backend_api::{ErrorKind, Slot};
-use loom::future::block_on;
 use loom::thread;
 
-use super::{activate, explore, nobody, owner_of, slot};
+use super::{activate, block_on, explore, nobody, owner_of, slot};
 
 type Waiter = thread::JoinHandle<Result<&'static str, ErrorKind>>;
 
@@ -99,6 +98,8 @@ fn a_move_is_heard_by_whoever_waits_for_it() {
             assert_eq!((owner_of(&lease), lease.epoch()), ("west", second));
         });
         activate(&mut owner, "west");
+        // Comes too late, and must not take back what was told.
+        owner.explain(nobody());
         waiter.join().unwrap();
     });
 }
