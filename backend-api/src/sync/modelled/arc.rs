@@ -68,6 +68,11 @@ impl<T> Deref for Arc<T> {
 
 impl<T> Drop for Arc<T> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // As with every step: see `Step`. What the value itself would do when it goes is no better then.
+            std::mem::forget(self.value.take());
+            return;
+        }
         self.step.take(Ordering::Release);
         if let Some(last) = self.value.take().and_then(sync::Arc::into_inner) {
             self.step.take(Ordering::Acquire);
