@@ -1,10 +1,9 @@
 //! What only an engine constructs: the owner's side of slots and signals. For engines, and for the unit tests of
 //! backends; the front door of the engine does not re-export it.
 
-use tokio::sync::mpsc;
-
 pub use crate::signals::Heard;
 pub use crate::slot::{SlotOwner, Tally};
+use crate::sync::mpsc;
 use crate::{Generation, MemberName, Signals};
 
 /// Makes the [`Signals`] of a group's connections.

@@ -10,6 +10,7 @@ mod outcome;
 mod pool;
 mod signals;
 mod slot;
+mod sync;
 
 pub use async_trait::async_trait;
 pub use backend::{Backend, Dial, FromOptions};

@@ -1,11 +1,9 @@
 //! What one operation holds while it uses the active connection.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::watch;
-
 use super::stripe::Stripe;
+use crate::sync::{Arc, watch};
 use crate::{Epoch, Generation, MemberName, Outcome};
 
 /// The right of one operation to use the active connection. Report how it ended with [`finish`](Self::finish);

@@ -5,20 +5,19 @@
 
 mod lease;
 mod owner;
+mod places;
 pub(crate) mod stripe;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
-use std::sync::Arc;
 use std::time::Duration;
-
-use arc_swap::ArcSwapOption;
-use tokio::sync::{mpsc, watch};
 
 pub use lease::{Lease, Leases};
 pub use owner::{SlotOwner, Tally};
-use stripe::{PLACES, Stripe, thread_index};
+use places::{PLACES, thread_index};
+use stripe::Stripe;
 
+use crate::sync::{Arc, ArcSwapOption, mpsc, timeout, watch};
 use crate::{Epoch, Error, ErrorKind};
 
 /// The stripes of the active connection, by the number of the thread.
@@ -132,7 +131,7 @@ impl<C> Slot<C> {
                 }
             }
         };
-        match tokio::time::timeout(self.wait(), waiting).await {
+        match timeout(self.wait(), waiting).await {
             Ok(found) => found,
             Err(_elapsed) => Err(self.reason()),
         }

@@ -1,14 +1,13 @@
 //! The engine's side of a slot.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
-use tokio::sync::{mpsc, watch};
-
-use super::stripe::{Clock, Common, Past, Stripe, Suspicion, stripe_count};
+use super::places::stripe_count;
+use super::stripe::{Clock, Common, Past, Stripe, Suspicion};
 use super::{Active, Handle, Leases, Shared, Slot, State};
+use crate::sync::{Arc, ArcSwapOption, AtomicBool, Mutex, MutexGuard, Weak, mpsc, watch};
 use crate::{Epoch, Error, Generation, MemberName};
 
 /// Fills and empties a slot. Dropping it closes the slot: nobody waits for ever on an engine that died.
@@ -208,7 +207,9 @@ impl<C> Tally<C> {
 
     /// The engine has looked: from here on the next failure tells it again.
     pub fn listen(&self) {
-        self.raised.store(false, Ordering::Release);
+        // Read as well as written: a failure that was not told because this had not happened yet happened before what
+        // the engine does next. With a plain store the engine could look first, on ordinary hardware too.
+        self.raised.swap(false, Ordering::AcqRel);
     }
 }
 

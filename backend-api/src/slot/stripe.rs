@@ -11,12 +11,9 @@
 //! word is slower to move. Instead the engine replaces the stripes at every tick, so that a stripe knows since when its
 //! leases can have been taken.
 
-use std::cell::Cell;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use tokio::sync::watch;
-
+use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, final_count, watch};
 use crate::{Epoch, Generation, MemberName};
 
 /// What all stripes of one active connection have in common.
@@ -77,9 +74,9 @@ impl<C> Stripe<C> {
 
 impl<C> Drop for Stripe<C> {
     fn drop(&mut self) {
-        self.common
-            .past
-            .add(*self.success.get_mut(), *self.failure.get_mut());
+        let (success, failure) = (&mut self.success, &mut self.failure);
+        let past = &self.common.past;
+        past.add(final_count(success), final_count(failure));
     }
 }
 
@@ -130,30 +127,4 @@ impl Clock {
         let limit = self.limit.load(Ordering::Relaxed).max(1);
         self.now().wrapping_sub(born) > limit
     }
-}
-
-/// The places from which threads take their stripe. More places than stripes: a power of two that no thread count needs
-/// to be compared with.
-pub(crate) const PLACES: usize = 64;
-
-/// How many stripes an active connection is held by: threads beyond that share.
-pub(crate) fn stripe_count() -> usize {
-    let threads = std::thread::available_parallelism().map_or(4, usize::from);
-    (threads * 2).next_power_of_two().min(PLACES)
-}
-
-/// This thread's number. Threads are numbered as they come, so neighbours get different stripes.
-pub(crate) fn thread_index() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static INDEX: Cell<usize> = const { Cell::new(usize::MAX) };
-    }
-    INDEX.with(|index| {
-        let mut number = index.get();
-        if number == usize::MAX {
-            number = NEXT.fetch_add(1, Ordering::Relaxed);
-            index.set(number);
-        }
-        number
-    })
 }
