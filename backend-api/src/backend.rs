@@ -92,6 +92,7 @@ pub trait Backend: Sized + Send + Sync + 'static {
 }
 
 /// One order to connect.
+#[non_exhaustive]
 pub struct Dial<'a, S> {
     /// Where to.
     pub member: &'a Member<S>,
@@ -103,6 +104,33 @@ pub struct Dial<'a, S> {
     pub operation: Duration,
     /// How the connection speaks of itself later.
     pub signals: Signals<S>,
+}
+
+impl<'a, S> Dial<'a, S> {
+    /// An order as an engine gives it, with two seconds to connect and half a second for an operation.
+    pub fn new(member: &'a Member<S>, generation: Generation, signals: Signals<S>) -> Self {
+        Self {
+            member,
+            generation,
+            timeout: Duration::from_secs(2),
+            operation: Duration::from_millis(500),
+            signals,
+        }
+    }
+
+    /// The same with another time to connect.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The same with another time for an operation.
+    #[must_use]
+    pub fn with_operation(mut self, operation: Duration) -> Self {
+        self.operation = operation;
+        self
+    }
 }
 
 impl<S> std::fmt::Debug for Dial<'_, S> {

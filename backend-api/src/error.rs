@@ -63,8 +63,8 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Whether the same thing may succeed on another member, or later. It says nothing about what already
-    /// happened: see [`Error::fate`].
+    /// Whether the same thing may succeed on another member, or later, without anybody changing anything. It says nothing
+    /// about what already happened: see [`Error::fate`].
     pub fn is_retryable(self) -> bool {
         use ErrorKind as K;
         match self {
@@ -79,15 +79,15 @@ impl ErrorKind {
             | K::NoActive
             | K::Retired
             | K::Moved
+            | K::NotEligible
             | K::Aborted
+            | K::Startup
             | K::Panicked => true,
             K::Config
             | K::Unsupported
             | K::UnknownMember
             | K::DuplicateMember
-            | K::NotEligible
             | K::LastMember
-            | K::Startup
             | K::Closed
             | K::Other => false,
         }
@@ -97,6 +97,7 @@ impl ErrorKind {
 /// What is known about whether a failed operation took effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Fate {
     /// It certainly took no effect.
     NotApplied,

@@ -21,6 +21,7 @@ pub enum Health {
 }
 
 /// What a probe may look at.
+#[non_exhaustive]
 pub struct Probe<'a, B: Backend> {
     /// The group's backend.
     pub backend: &'a B,
@@ -30,6 +31,23 @@ pub struct Probe<'a, B: Backend> {
     pub connection: &'a B::Connection,
     /// How long the probe may take; the engine drops it then and counts it as unhealthy.
     pub timeout: Duration,
+}
+
+impl<'a, B: Backend> Probe<'a, B> {
+    /// A probe as an engine makes it.
+    pub fn new(
+        backend: &'a B,
+        member: &'a Member<B::Settings>,
+        connection: &'a B::Connection,
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            backend,
+            member,
+            connection,
+            timeout,
+        }
+    }
 }
 
 impl<B: Backend> Clone for Probe<'_, B> {

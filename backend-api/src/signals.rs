@@ -22,7 +22,7 @@ pub enum Signal<S> {
     Condemned(Error),
     /// The member announced its own shutdown.
     LameDuck,
-    /// The member tells of all the members it knows, itself included.
+    /// The member tells of all the members it knows, itself included. The engine of this version does not act on it.
     Discovered(Vec<Member<S>>),
 }
 
@@ -136,7 +136,8 @@ impl<S> Signals<S> {
         }
     }
 
-    /// All members that this one knows of, itself included.
+    /// All members that this one knows of, itself included. The engine of this version does not act on it yet; say it only
+    /// when it has changed, since it is the one signal that is not held back until the last was taken.
     pub fn discovered(&self, members: Vec<Member<S>>) {
         self.send(Signal::Discovered(members));
     }

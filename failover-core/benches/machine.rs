@@ -25,6 +25,7 @@ fn main() {
                 match standby {
                     Standby::All => "all".to_owned(),
                     Standby::Count(count) => count.to_string(),
+                    other => format!("{other:?}"),
                 },
                 micros(costs[costs.len() / 2]),
                 micros(costs[costs.len() * 99 / 100]),

@@ -12,11 +12,12 @@ pub use crate::machine::{Kind, Reason};
 
 /// One thing that happened in a group.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Event {
     /// The group's name.
     pub group: Arc<str>,
-    /// Since the group was opened.
-    #[serde(serialize_with = "as_millis")]
+    /// Since the group was opened. Serialized as `at_ms`.
+    #[serde(rename = "at_ms", serialize_with = "as_millis")]
     pub at: Duration,
     /// What happened.
     #[serde(flatten)]
@@ -87,8 +88,8 @@ pub enum EventKind {
         reason: Reason,
         /// How the old connection ends.
         kind: Kind,
-        /// From the cause to the move.
-        #[serde(serialize_with = "as_millis")]
+        /// From the cause to the move. Serialized as `took_ms`.
+        #[serde(rename = "took_ms", serialize_with = "as_millis")]
         took: Duration,
     },
     /// A move was given up; the active is what it was.
@@ -121,8 +122,8 @@ pub enum EventKind {
     DrainStarted {
         /// Whose.
         member: MemberName,
-        /// How long at most.
-        #[serde(serialize_with = "as_millis")]
+        /// How long at most. Serialized as `window_ms`.
+        #[serde(rename = "window_ms", serialize_with = "as_millis")]
         window: Duration,
     },
     /// The old connection has finished, or its window is over.

@@ -133,8 +133,8 @@ impl<B: Backend> Failover<B> {
     /// manual move. If the member is active already, nothing happens.
     ///
     /// # Errors
-    /// Also [`ErrorKind::UnknownMember`], and [`ErrorKind::NotEligible`] for a member that is disabled, unhealthy, broken
-    /// or a lame duck.
+    /// Also [`ErrorKind::UnknownMember`], and [`ErrorKind::NotEligible`] for a member that is disabled, unhealthy, broken,
+    /// a lame duck, or without a connection after a dial that failed: then `status()` says when it is dialled next.
     pub async fn switch_to(&self, member: impl Into<MemberName>) -> Result<Moved, Error> {
         self.move_to(member.into(), End::Steal, false).await
     }

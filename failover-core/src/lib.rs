@@ -57,6 +57,7 @@
 //! `memory` (default) is the embedded backend, `redis` the one for Redis. An application that uses one of them takes no
 //! other: `failover-core = { version = "0.1", default-features = false, features = ["redis"] }`.
 
+pub mod api;
 mod builder;
 pub mod config;
 mod driver;
@@ -69,7 +70,6 @@ pub mod machine;
 pub mod memory;
 pub mod status;
 
-pub use backend_api as api;
 pub use backend_api::{Error, ErrorKind, Fate};
 #[cfg(feature = "redis")]
 pub use backend_redis as redis;

@@ -10,6 +10,7 @@ pub use crate::machine::LinkView as Link;
 
 /// A snapshot of a group.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Status {
     /// The group's name.
     pub group: Arc<str>,
@@ -43,6 +44,7 @@ impl Status {
 
 /// A snapshot of one member.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct MemberStatus {
     /// Its name.
     pub name: MemberName,
@@ -81,6 +83,7 @@ pub struct MemberStatus {
 
 /// Operations counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Operations {
     /// The member answered.
     pub success: u64,

@@ -12,12 +12,12 @@ async fn check(engine: &StandIn, link: &Link, name: &str) -> Result<(), Error> {
     let member = Member::new(link.name, backend_redis::Settings::new("redis://h"));
     let checks = engine.backend.checks();
     let check = checks.iter().find(|check| check.name() == name).unwrap();
-    let probe = Probe {
-        backend: &engine.backend,
-        member: &member,
-        connection: &link.connection,
-        timeout: Duration::from_secs(1),
-    };
+    let probe = Probe::new(
+        &engine.backend,
+        &member,
+        &link.connection,
+        Duration::from_secs(1),
+    );
     match check.check(probe).await {
         Health::Healthy => Ok(()),
         Health::Unhealthy(reason) => Err(reason),

@@ -61,13 +61,9 @@ impl StandIn {
         let generation = Generation(self.generation);
         let member = Member::new(name, settings);
         let signals = self.source.signals(member.name.clone(), generation);
-        let dial = Dial {
-            member: &member,
-            generation,
-            timeout: Duration::from_secs(1),
-            operation: self.operation,
-            signals,
-        };
+        let dial = Dial::new(&member, generation, signals)
+            .with_timeout(Duration::from_secs(1))
+            .with_operation(self.operation);
         let connection = self.backend.connect(dial).await?;
         Ok(Link {
             name,

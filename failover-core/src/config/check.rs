@@ -30,6 +30,14 @@ impl<S> GroupConfig<S> {
     ) -> Result<(), ConfigError> {
         let mut found = self.problems();
         let checks = known.checks_of(backend);
+        for (at, name) in checks.iter().enumerate() {
+            if checks[..at].contains(name) {
+                let message = format!(
+                    "two checks are called `{name}`; one of your own needs a name that the backend does not use"
+                );
+                found.say(Scope::Document, "", &message);
+            }
+        }
         if let Some(names) = &self.rules.member.health.checks {
             for (_, message) in wrong_checks(names, &checks) {
                 found.say(Scope::Group, "health.check", &message);

@@ -88,6 +88,7 @@ pub struct MemberRules {
 
 /// When startup is complete.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub enum Startup {
     /// One member is available. The default.
     #[default]
@@ -116,6 +117,7 @@ impl std::fmt::Debug for Startup {
 
 /// How many members are kept warm beside the active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Standby {
     /// All of them. The default.
     #[default]
@@ -171,6 +173,7 @@ impl HealthRules {
 
 /// How several checks make one probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Combine {
     /// All must pass. The default.
     #[default]
@@ -181,6 +184,7 @@ pub enum Combine {
 
 /// How several probes make one verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ProbePolicy {
     /// All must succeed; the first failure decides.
     All,
@@ -257,6 +261,7 @@ impl Default for LameDuck {
 
 /// See [`LameDuck`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LameDuckAction {
     /// Nothing, until the member ends the connection.
     None,

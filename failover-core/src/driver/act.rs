@@ -90,13 +90,9 @@ impl<B: Backend> Driver<B> {
         let mut errand = Errand::new(id, "connect").within(timeout);
         errand.dials = Some(generation);
         self.spawn(op, errand, async move {
-            let dial = Dial {
-                member: &member,
-                generation,
-                timeout,
-                operation,
-                signals,
-            };
+            let dial = Dial::new(&member, generation, signals)
+                .with_timeout(timeout)
+                .with_operation(operation);
             let answer = match backend.connect(dial).await {
                 Ok(connection) => Answered::Connected(id, generation, op, connection),
                 Err(error) => Answered::Plain(

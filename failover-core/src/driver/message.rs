@@ -26,6 +26,7 @@ pub(crate) struct Call<B: Backend> {
 
 /// What a control operation did.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Moved {
     /// Where the traffic was, if it moved.
     pub from: Option<MemberName>,

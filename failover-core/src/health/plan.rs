@@ -40,12 +40,7 @@ impl<B: Backend> CheckPlan<B> {
         member: &Member<B::Settings>,
         connection: &B::Connection,
     ) -> (Verdict, Option<Error>) {
-        let probe = Probe {
-            backend,
-            member,
-            connection,
-            timeout: self.rules.timeout,
-        };
+        let probe = Probe::new(backend, member, connection, self.rules.timeout);
         let mut poll = Poll::new(self.rules.policy, self.rules.probes);
         let mut reason = None;
         for _ in 0..self.rules.probes {

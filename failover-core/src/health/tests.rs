@@ -105,13 +105,13 @@ async fn run(rules: HealthRules, scripts: &[(&'static str, &[Say])]) -> Report {
 
 async fn connect(backend: &Memory, member: &Member<Settings>) -> Connection {
     let (source, _heard) = signal_channel();
-    let dial = Dial {
+    let dial = Dial::new(
         member,
-        generation: Generation(1),
-        timeout: ms(100),
-        operation: ms(100),
-        signals: source.signals(member.name.clone(), Generation(1)),
-    };
+        Generation(1),
+        source.signals(member.name.clone(), Generation(1)),
+    )
+    .with_timeout(ms(100))
+    .with_operation(ms(100));
     backend.connect(dial).await.expect("a fresh server")
 }
 

@@ -220,6 +220,7 @@ pub enum Reason {
 /// How the old connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Kind {
     /// There was none, or it was lost.
     Failover,

@@ -58,13 +58,13 @@ impl Bench {
         self.dialled += 1;
         let member = Member::new(at, Settings::at(at));
         let generation = Generation(self.dialled);
-        let dial = Dial {
-            member: &member,
+        let dial = Dial::new(
+            &member,
             generation,
-            timeout: 2 * SECOND,
-            operation: self.operation,
-            signals: self.source.signals(member.name.clone(), generation),
-        };
+            self.source.signals(member.name.clone(), generation),
+        )
+        .with_timeout(2 * SECOND)
+        .with_operation(self.operation);
         self.memory.connect(dial).await
     }
 
@@ -91,12 +91,7 @@ impl Bench {
 
     async fn status(&self, connection: &Connection) -> Health {
         let member = Member::new("any", Settings::at("any"));
-        let probe = Probe {
-            backend: &self.memory,
-            member: &member,
-            connection,
-            timeout: SECOND,
-        };
+        let probe = Probe::new(&self.memory, &member, connection, SECOND);
         Status.check(probe).await
     }
 }

@@ -114,7 +114,7 @@ async fn events_are_in_order_and_carry_group_and_time() {
     let text = serde_json::to_string(&lost).unwrap();
     assert_eq!(
         text,
-        r#"{"group":"sessions","at":50.0,"event":"lost","member":"a","generation":1,"cause":"a: the server was killed"}"#
+        r#"{"group":"sessions","at_ms":50.0,"event":"lost","member":"a","generation":1,"cause":"a: the server was killed"}"#
     );
     group.end().await;
 }

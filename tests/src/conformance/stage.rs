@@ -3,7 +3,7 @@
 //! It dials, hears, fills the slot and retires as an engine would, one step at a time and only when told to. What must
 //! never come in: a decision, or a second try that could hide a first failure.
 
-use failover_core::api::engine::{Heard, SignalSource, SlotOwner, signal_channel};
+use backend_api::engine::{Heard, SignalSource, SlotOwner, signal_channel};
 use failover_core::api::{
     Backend, Dial, Error, ErrorKind, Generation, Leases, Member, MemberName, Signal, Slot,
 };
@@ -92,13 +92,13 @@ impl<'h, H: Harness> Stage<'h, H> {
         self.dialled += 1;
         let generation = Generation(self.dialled);
         let member = Member::new(name, self.harness.settings(member));
-        let dial = Dial {
-            member: &member,
+        let dial = Dial::new(
+            &member,
             generation,
-            timeout: self.bounds.connect,
-            operation: self.bounds.operation,
-            signals: self.source.signals(member.name.clone(), generation),
-        };
+            self.source.signals(member.name.clone(), generation),
+        )
+        .with_timeout(self.bounds.connect)
+        .with_operation(self.bounds.operation);
         let connection = self.backend.connect(dial).await?;
         Ok(Link {
             member: member.name,

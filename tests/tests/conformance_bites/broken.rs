@@ -5,7 +5,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use failover_core::api::engine::{Heard, signal_channel};
+use backend_api::engine::{Heard, signal_channel};
 use failover_core::api::{
     Backend, Capabilities, Dial, Error, ErrorKind, Health, HealthCheck, Leases, Member, MemberName,
     Ping, Probe, Signal, Signals, Slot, async_trait,
@@ -72,12 +72,14 @@ impl Broken {
             Flaw::PatientConnect => Duration::from_secs(3600),
             _ => dial.timeout,
         };
-        let inner = || Dial {
-            member: &member,
-            generation: dial.generation,
-            timeout,
-            operation: dial.operation,
-            signals: source.signals(member.name.clone(), dial.generation),
+        let inner = || {
+            Dial::new(
+                &member,
+                dial.generation,
+                source.signals(member.name.clone(), dial.generation),
+            )
+            .with_timeout(timeout)
+            .with_operation(dial.operation)
         };
         let connection = match self.memory.connect(inner()).await {
             Err(_) if self.flaw == Flaw::StubbornConnect => {
@@ -152,13 +154,13 @@ impl Repeat {
         self.voice.lost(lost);
         let (source, _heard) = signal_channel();
         loop {
-            let dial = Dial {
-                member: &self.member,
-                generation: self.voice.generation(),
-                timeout: Duration::from_secs(1),
-                operation: self.operation,
-                signals: source.signals(self.member.name.clone(), self.voice.generation()),
-            };
+            let dial = Dial::new(
+                &self.member,
+                self.voice.generation(),
+                source.signals(self.member.name.clone(), self.voice.generation()),
+            )
+            .with_timeout(Duration::from_secs(1))
+            .with_operation(self.operation);
             if self.memory.connect(dial).await.is_ok() {
                 return;
             }
@@ -230,13 +232,9 @@ impl Backend for Broken {
                 ..
             } = dial;
             let task = tokio::spawn(async move {
-                let dial = Dial {
-                    member: &member,
-                    generation,
-                    timeout: Duration::from_secs(3600),
-                    operation,
-                    signals,
-                };
+                let dial = Dial::new(&member, generation, signals)
+                    .with_timeout(Duration::from_secs(3600))
+                    .with_operation(operation);
                 backend.open(&dial).await
             });
             let late = |_| Error::new(ErrorKind::Timeout, "it still tries");

@@ -175,3 +175,14 @@ fn a_description_shows_no_settings() {
         "{shown}"
     );
 }
+
+#[test]
+fn a_check_of_ones_own_needs_a_name_of_its_own() {
+    let group = GroupConfig::new([NewMember::new("east", settings("x"))]).unwrap();
+    let known = Known::new().check("ping");
+    let error = group.check(&backend(), &known).unwrap_err();
+    assert!(
+        error.to_string().contains("two checks are called `ping`"),
+        "{error}"
+    );
+}

@@ -99,12 +99,12 @@ async fn checks<H: Harness>(harness: &H) -> Check {
     let place = harness.start().await;
     let link = stage.connect("one", &place).await?;
     let member = Member::new("one", harness.settings(&place));
-    let probe = Probe {
-        backend: &stage.backend,
-        member: &member,
-        connection: &link.connection,
-        timeout: stage.bounds.prove,
-    };
+    let probe = Probe::new(
+        &stage.backend,
+        &member,
+        &link.connection,
+        stage.bounds.prove,
+    );
     let defaults = stage.backend.default_checks();
     let checks: Vec<_> = stage
         .backend
