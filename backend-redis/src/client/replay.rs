@@ -40,7 +40,7 @@ impl FailoverConnection {
             return Err(self.judge().unsent(work, lease, reason, Outcome::Neutral));
         }
         let answer = work.send(self.link(&lease)).await;
-        match work.trouble(&answer) {
+        match self.trouble(work, &answer) {
             None => {
                 if scans && let Ok(answer) = &answer {
                     self.note_cursors(work, answer, lease.epoch());

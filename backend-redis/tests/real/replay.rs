@@ -198,6 +198,37 @@ async fn a_rejected_pipeline_atomic_or_not_runs_on_the_next() {
     }
 }
 
+#[tokio::test]
+async fn an_allowed_replica_is_not_left_because_a_write_meets_it() {
+    let builder = Redis::builder().allow_replicas(true).replay(Replay::All);
+    let mut pair = Pair::start(builder).await;
+    let (tally, _) = pair.engine.activate(&pair.on_east.clone());
+    pair.east.demote().await;
+    let mut client = pair.client.clone();
+    let before = Instant::now();
+    let error = client.incr::<_, _, i64>("k", 1).await.unwrap_err();
+    assert_eq!(error.code(), Some("READONLY"));
+    for atomic in [false, true] {
+        let mut pipeline = redis::pipe();
+        pipeline.get("k").incr("k", 1);
+        if atomic {
+            pipeline.atomic();
+        }
+        let answer = pipeline.exec_async(&mut client).await;
+        let text = answer.unwrap_err().to_string();
+        assert!(text.contains("read only replica"), "{text}");
+    }
+    let error = client
+        .blpop::<_, Option<(String, String)>>("q", 0.1)
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), Some("READONLY"));
+    assert_eq!(client.get::<_, Option<i64>>("k").await.unwrap(), None);
+    assert!(before.elapsed() < WAIT, "nobody waited for another active");
+    assert!(pair.engine.heard.try_recv().is_err(), "nor condemned it");
+    assert_eq!(tally.totals(), (5, 0));
+}
+
 // P156
 #[tokio::test]
 async fn without_a_next_the_caller_gets_the_servers_own_answer() {
