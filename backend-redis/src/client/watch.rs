@@ -137,9 +137,9 @@ impl FailoverConnection {
                 let failed = self
                     .judge()
                     .failed(work, lease, Socket::Dedicated, &trouble, answer);
-                let rejected = matches!(trouble, Trouble::Rejected(..));
-                if rejected || work.reads(&self.shared.commands) {
-                    // Nothing was applied: the transaction can start again, on whichever is active then.
+                if failed.again || work.reads(&self.shared.commands) {
+                    // Nothing was applied: the transaction can start again, on whichever is active then. Of a pipeline
+                    // that was refused in part something was; its answers say what.
                     return self.unpin(work, pin::moved());
                 }
                 self.pin = None;
