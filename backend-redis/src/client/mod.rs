@@ -40,6 +40,10 @@ use work::{Batch, Trouble, Work};
 ///   runs again on the next active. If there is none in time, the caller gets the server's own answer.
 ///   Where replicas are allowed, READONLY is an ordinary answer.
 /// - What was interrupted runs again as [`Replay`] says. Otherwise its error says that it may have been applied.
+/// - An operation that had no answer in time, and may run again, waits for another active for as long as the proof of its
+///   connection may take (the longest `timeouts.prove` of the group, and 100 ms), at most `unavailable.wait`. If the member
+///   is slow but well, it fails with [`ErrorKind::Timeout`] then: after 1.1 s by default. If the proof has no answer either,
+///   there is no active, and it waits for the next up to `unavailable.wait` in all.
 /// - Blocking commands use a socket of their own, and end with the member they are on.
 /// - WATCH uses a socket of its own, which this handle and clones made of it from then on use until EXEC or UNWATCH. If
 ///   the active changes in between, the next command fails with [`ErrorKind::Moved`] and nothing of the transaction was

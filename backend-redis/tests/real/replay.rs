@@ -268,6 +268,31 @@ async fn a_frozen_active_costs_a_write_its_timeout_and_a_read_moves() {
     pair.east.thaw();
 }
 
+#[tokio::test]
+async fn a_read_without_an_answer_waits_for_the_verdict_and_longer_only_without_an_active() {
+    let (timeout, verdict) = (Duration::from_millis(100), Duration::from_millis(100));
+    let mut pair = Pair::start_with(Redis::builder(), timeout).await;
+    pair.engine.set_verdict_within(verdict);
+    pair.east.freeze();
+    let mut client = pair.client.clone();
+    let before = Instant::now();
+    let read = client.get::<_, Option<i64>>("k").await;
+    let watch = redis::cmd("WATCH").arg("k").exec_async(&mut client).await;
+    let took = before.elapsed();
+    for error in [read.unwrap_err(), watch.unwrap_err()] {
+        assert_eq!(kind(&error), ErrorKind::Timeout);
+    }
+    assert!(took >= (timeout + verdict) * 2 && took < WAIT, "{took:?}");
+    let (answer, ()) = tokio::join!(client.get::<_, Option<i64>>("k"), async {
+        tokio::time::sleep(timeout + verdict / 2).await;
+        pair.engine.clear();
+        tokio::time::sleep(verdict * 2).await;
+        pair.move_west();
+    });
+    assert_eq!(answer.unwrap(), None);
+    pair.east.thaw();
+}
+
 // P163
 #[tokio::test]
 async fn large_values_against_a_stalled_server_are_bounded() {
