@@ -106,7 +106,7 @@ impl Connector {
             #[cfg(not(feature = "tls"))]
             Address::Tls(..) => Err(Failure::Error(Error::new(
                 ErrorKind::Tls,
-                "backend-redis was built without the feature `tls`",
+                "rediss:// needs TLS: build failover-core with the feature `redis-tls`",
             ))),
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path)

@@ -69,6 +69,9 @@ impl Drop for Watchman {
 /// Dedicated sockets kept for the next blocking command; more are opened as needed and closed after use.
 const IDLE: usize = 8;
 
+/// redis-rs cannot take a response timeout back. No deadline that can be configured is later than this.
+const UNBOUNDED: Duration = Duration::from_secs(366 * 24 * 3600);
+
 impl Connection {
     /// Starts moving the bytes of `shared`. From here on its end is told through `signals`.
     pub(crate) fn start(
@@ -103,9 +106,17 @@ impl Connection {
         }
     }
 
-    /// A handle on the shared socket.
+    /// A handle on the shared socket, for operations: what is sent on it fails after [`operation`](Self::operation).
     pub(crate) fn shared(&self) -> MultiplexedConnection {
         self.inner.shared.clone()
+    }
+
+    /// A handle on the shared socket for whoever bounds the time himself. The engine drops proofs and checks at deadlines
+    /// of their own, which may well be later than that of an operation.
+    pub(crate) fn unbounded(&self) -> MultiplexedConnection {
+        let mut link = self.shared();
+        link.set_response_timeout(UNBOUNDED);
+        link
     }
 
     pub(crate) fn signals(&self) -> &Signals<Settings> {

@@ -39,7 +39,8 @@ pub(crate) async fn lease(connection: &Connection) -> Result<Dedicated, Error> {
     }
     let (sender, receiver) = oneshot::channel();
     let connector = connection.connector().clone();
-    let timeout = connection.dial_timeout();
+    // An operation waits for it, and a dial may be given more time than an operation.
+    let timeout = connection.dial_timeout().min(connection.operation());
     // Opened by a task of the connection, so that retiring ends also the attempt.
     let task = connection
         .spawn(async move {
@@ -53,7 +54,10 @@ pub(crate) async fn lease(connection: &Connection) -> Result<Dedicated, Error> {
                 Err(_elapsed) => {
                     let _ = sender.send(Err(Error::new(
                         ErrorKind::Timeout,
-                        format!("{} does not answer", connector.target.address),
+                        format!(
+                            "{} did not open another connection within {timeout:?}",
+                            connector.target.address
+                        ),
                     )));
                     None
                 }

@@ -40,7 +40,8 @@
 //! username = "app"
 //! password = "${REDIS_PASSWORD}"
 //! client_name = "shop"
-//! # for rediss:// with certificates of your own (feature `tls`): ca_file = "/etc/ssl/redis-ca.pem"
+//! # rediss:// needs the feature `redis-tls` of failover-core; with certificates of your own:
+//! # ca_file = "/etc/ssl/redis-ca.pem"
 //! ```
 //!
 //! Not here: pub/sub across switches, cluster mode, sentinels.

@@ -1,6 +1,8 @@
 //! Asking a server whether it can carry traffic: PING, ROLE, and what their answers mean.
 //!
 //! Both are needed. A replica whose master is gone answers PONG, and a server that is loading says that it is a master.
+//!
+//! Nothing here has a deadline: `timeouts.prove` and `health.timeout` are the engine's, which drops what takes longer.
 
 use backend_api::{Error, ErrorKind};
 use redis::{Cmd, RedisError, ServerErrorKind, Value};
@@ -16,7 +18,7 @@ pub(crate) async fn ping_and_role(
     let mut pipeline = redis::pipe();
     pipeline.cmd("PING").cmd("ROLE");
     let answers = connection
-        .shared()
+        .unbounded()
         .send_packed_commands(&pipeline, 0, 2)
         .await
         .map_err(|error| silence(connection, &error))?;
@@ -37,7 +39,7 @@ pub(crate) async fn role(connection: &Connection, allow_replicas: bool) -> Resul
 
 async fn ask(connection: &Connection, command: &Cmd) -> Result<Value, Error> {
     connection
-        .shared()
+        .unbounded()
         .send_packed_command(command)
         .await
         .map_err(|error| silence(connection, &error))

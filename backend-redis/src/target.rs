@@ -59,7 +59,7 @@ impl Target {
         };
         if tls && !cfg!(feature = "tls") {
             return Err(refuse(
-                "rediss:// needs TLS: build backend-redis with the feature `tls`",
+                "rediss:// needs TLS: build failover-core with the feature `redis-tls`",
             ));
         }
         if rest.contains('#') {
@@ -206,7 +206,10 @@ mod tests {
         if cfg!(feature = "tls") {
             assert_eq!(answer.unwrap().address, Address::Tls("h".into(), 6379));
         } else {
-            assert!(answer.err().unwrap().message().contains("feature `tls`"));
+            // The crate that applications depend on, and its feature.
+            let error = answer.err().unwrap();
+            let advice = "build failover-core with the feature `redis-tls`";
+            assert!(error.message().contains(advice), "{error}");
         }
     }
 }

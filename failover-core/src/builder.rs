@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use backend_api::engine::SlotOwner;
 use backend_api::{Backend, Error, ErrorKind, FromOptions, HealthCheck, Pool};
@@ -17,6 +18,10 @@ use crate::machine::{Machine, NewMember};
 
 /// How many events a slow reader may be behind before it misses some.
 const EVENT_MEMORY: usize = 1024;
+
+/// What a verdict on a failing connection takes beside its proof: the way there and back, and where it is found unfit, the
+/// proof of the standby that replaces it.
+const VERDICT_MARGIN: Duration = Duration::from_millis(100);
 
 /// Answers when startup is complete, or has failed.
 type Starting = oneshot::Receiver<Result<(), Error>>;
@@ -141,7 +146,9 @@ impl<B: Backend> Builder<B> {
 
         let mut directory = Directory::new();
         let mut members = Vec::new();
+        let mut proof = rules.member.timeouts.prove;
         for member in config.members {
+            proof = proof.max(member.rules.timeouts.prove);
             let weight = member.member.weight;
             let plan = CheckPlan::new(&member.rules.health, &checks);
             members.push(NewMember {
@@ -158,6 +165,7 @@ impl<B: Backend> Builder<B> {
             format!("group {group} has no active member yet"),
         );
         let (owner, slot) = SlotOwner::new(rules.unavailable_wait, reason);
+        owner.set_verdict_within(proof.saturating_add(VERDICT_MARGIN));
         let core = Arc::new(Mutex::new(Core { machine, directory }));
         let (calls, called) = mpsc::unbounded_channel();
         let (events, _) = broadcast::channel(EVENT_MEMORY);

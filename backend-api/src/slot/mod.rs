@@ -10,6 +10,7 @@ pub(crate) mod stripe;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 pub use lease::{Lease, Leases};
@@ -37,6 +38,8 @@ struct Shared<C> {
     active: ArcSwapOption<Active<C>>,
     state: watch::Sender<State>,
     wait: Duration,
+    /// In nanoseconds. An ordinary atomic in models too: no order of threads depends on it.
+    verdict_within: std::sync::atomic::AtomicU64,
 }
 
 struct Handle<C> {
@@ -96,6 +99,14 @@ impl<C> Slot<C> {
     /// How long operations wait for an active (`unavailable.wait`).
     pub fn wait(&self) -> Duration {
         self.handle.shared.wait
+    }
+
+    /// How long it takes until a connection on which an operation failed is found well, or its turn has ended; never
+    /// longer than [`wait`](Self::wait). An operation that had no answer need not wait longer for another active while
+    /// [`epoch`](Self::epoch) is what it was: the member is slow, not gone.
+    pub fn verdict_within(&self) -> Duration {
+        let verdict = self.handle.shared.verdict_within.load(Ordering::Relaxed);
+        Duration::from_nanos(verdict).min(self.wait())
     }
 
     fn leased(&self) -> Option<Lease<C>> {

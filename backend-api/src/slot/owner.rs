@@ -39,6 +39,7 @@ impl<C: Clone> SlotOwner<C> {
             active: ArcSwapOption::empty(),
             state: watch::Sender::new(State::Absent(reason)),
             wait,
+            verdict_within: u64::MAX.into(),
         });
         let (alive, handles) = mpsc::channel(1);
         let slot = Slot {
@@ -153,6 +154,13 @@ impl<C: Clone> SlotOwner<C> {
     /// After how many ticks an operation that is given up counts as timed out.
     pub fn set_overdue(&self, ticks: u32) {
         self.clock.set_limit(ticks);
+    }
+
+    /// How long the engine needs to prove a connection that failed an operation, or to end its turn. Without this, what
+    /// [`Slot::verdict_within`] says is the whole wait.
+    pub fn set_verdict_within(&self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.shared.verdict_within.store(nanos, Ordering::Relaxed);
     }
 
     /// Resolves when no slot of the group is left. Cancel-safe.

@@ -47,6 +47,16 @@ async fn without_an_active_an_operation_waits_and_then_names_the_members() {
     assert_eq!(waiting.await.unwrap().unwrap(), "east");
 }
 
+#[test]
+fn a_verdict_takes_no_longer_than_the_wait() {
+    let (owner, slot) = slot();
+    assert_eq!(slot.verdict_within(), WAIT);
+    for (set, said) in [(WAIT / 4, WAIT / 4), (Duration::MAX, WAIT)] {
+        owner.set_verdict_within(set);
+        assert_eq!(slot.verdict_within(), said);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn leases_end_with_the_last_one_after_the_move() {
     let (mut owner, slot) = slot();

@@ -48,7 +48,7 @@ impl FailoverConnection {
         let limit = own_time.map(|time| time.saturating_add(margin));
         let answer = dedicated::bounded(limit, work.send(&mut socket.link)).await;
         let lease = lease.done();
-        match work.trouble(&answer) {
+        match self.trouble(work, &answer) {
             None => {
                 lease.connection().keep(socket);
                 lease.finish(Outcome::Success);

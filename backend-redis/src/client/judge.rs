@@ -20,6 +20,8 @@ pub(super) struct Failed<A> {
     pub(super) again: bool,
     /// It never left: a lack of an active explains it better than the end of a connection.
     pub(super) unsent: bool,
+    /// Only an answer is missing: the connection may be well, and then nothing else becomes active.
+    pub(super) doubtful: bool,
 }
 
 /// On which socket it was tried.
@@ -48,6 +50,7 @@ impl Judge<'_> {
     ) -> Failed<W::Answer> {
         let epoch = lease.epoch();
         let connection = lease.connection().clone();
+        let doubtful = matches!(trouble, Trouble::Late) && !connection.is_retired();
         let (answer, again) = match trouble {
             Trouble::Mistake => {
                 lease.finish(Outcome::Neutral);
@@ -99,6 +102,7 @@ impl Judge<'_> {
             epoch,
             again,
             unsent: false,
+            doubtful,
         }
     }
 
@@ -112,6 +116,7 @@ impl Judge<'_> {
         outcome: Outcome,
     ) -> Failed<W::Answer> {
         let epoch = lease.epoch();
+        let doubtful = reason.kind() == ErrorKind::Timeout;
         let reason = reason
             .with_member(lease.member())
             .with_operation(work.name())
@@ -122,6 +127,7 @@ impl Judge<'_> {
             epoch,
             again: true,
             unsent: true,
+            doubtful,
         }
     }
 

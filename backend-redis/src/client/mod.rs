@@ -27,7 +27,7 @@ use judge::{Judge, Socket};
 use pin::Pin;
 use route::Route;
 use watch::OnPin;
-use work::{Batch, Work};
+use work::{Batch, Trouble, Work};
 
 /// A connection to the active member, across switches. Cheap to clone; clones share nothing that they could wait for, so
 /// give each task its own.
@@ -38,7 +38,12 @@ use work::{Batch, Work};
 /// - A command waits up to `unavailable.wait` for an active, and fails after `timeouts.operation` without an answer.
 /// - What the server certainly did not apply (never sent, or answered with READONLY, LOADING, MASTERDOWN or CLUSTERDOWN)
 ///   runs again on the next active. If there is none in time, the caller gets the server's own answer.
+///   Where replicas are allowed, READONLY is an ordinary answer.
 /// - What was interrupted runs again as [`Replay`] says. Otherwise its error says that it may have been applied.
+/// - An operation that had no answer in time, and may run again, waits for another active for as long as the proof of its
+///   connection may take (the longest `timeouts.prove` of the group, and 100 ms), at most `unavailable.wait`. If the member
+///   is slow but well, it fails with [`ErrorKind::Timeout`] then: after 1.1 s by default. If the proof has no answer either,
+///   there is no active, and it waits for the next up to `unavailable.wait` in all.
 /// - Blocking commands use a socket of their own, and end with the member they are on.
 /// - WATCH uses a socket of its own, which this handle and clones made of it from then on use until EXEC or UNWATCH. If
 ///   the active changes in between, the next command fails with [`ErrorKind::Moved`] and nothing of the transaction was
@@ -64,6 +69,7 @@ pub struct FailoverConnection {
 struct Shared {
     commands: Arc<Commands>,
     replay: Replay,
+    allow_replicas: bool,
     cursors: scan::Cursors,
 }
 
@@ -74,6 +80,7 @@ impl FailoverConnection {
             shared: Arc::new(Shared {
                 commands,
                 replay: options.replay,
+                allow_replicas: options.allow_replicas,
                 cursors: scan::Cursors::default(),
             }),
             cached: None,
@@ -104,7 +111,7 @@ impl FailoverConnection {
         lease: Lease<Connection>,
     ) -> RedisResult<W::Answer> {
         let answer = work.send(self.link(&lease)).await;
-        match work.trouble(&answer) {
+        match self.trouble(&work, &answer) {
             None => {
                 lease.finish(Outcome::Success);
                 answer
@@ -180,6 +187,11 @@ impl FailoverConnection {
         }
         let (_generation, link) = self.cached.as_mut().expect("filled just now");
         link
+    }
+
+    /// What went wrong with the server, if something did.
+    fn trouble<W: Work>(&self, work: &W, answer: &RedisResult<W::Answer>) -> Option<Trouble> {
+        work.trouble(answer, self.shared.allow_replicas)
     }
 
     fn judge(&self) -> Judge<'_> {

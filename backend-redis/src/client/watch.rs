@@ -47,7 +47,7 @@ impl FailoverConnection {
         };
         let limit = Some(lease.connection().operation());
         let answer = dedicated::bounded(limit, (&command).send(&mut socket.link)).await;
-        if let Some(trouble) = (&command).trouble(&answer) {
+        if let Some(trouble) = self.trouble(&command, &answer) {
             let failed = self
                 .judge()
                 .failed(&command, lease, Socket::Dedicated, &trouble, answer);
@@ -113,7 +113,7 @@ impl FailoverConnection {
         }
         let limit = own_time.map(|time| time.saturating_add(lease.connection().operation()));
         let answer = dedicated::bounded(limit, work.send(&mut in_use.socket().link)).await;
-        match work.trouble(&answer) {
+        match self.trouble(work, &answer) {
             None => {
                 if scans && let Ok(answer) = &answer {
                     self.note_cursors(work, answer, lease.epoch());
@@ -137,9 +137,9 @@ impl FailoverConnection {
                 let failed = self
                     .judge()
                     .failed(work, lease, Socket::Dedicated, &trouble, answer);
-                let rejected = matches!(trouble, Trouble::Rejected(..));
-                if rejected || work.reads(&self.shared.commands) {
-                    // Nothing was applied: the transaction can start again, on whichever is active then.
+                if failed.again || work.reads(&self.shared.commands) {
+                    // Nothing was applied: the transaction can start again, on whichever is active then. Of a pipeline
+                    // that was refused in part something was; its answers say what.
                     return self.unpin(work, pin::moved());
                 }
                 self.pin = None;

@@ -30,8 +30,8 @@ pub(super) trait Work: Send + Sync {
         to: &'a mut MultiplexedConnection,
     ) -> impl Future<Output = RedisResult<Self::Answer>> + Send + 'a;
 
-    /// `None` where the server answered, whatever it said.
-    fn trouble(&self, answer: &RedisResult<Self::Answer>) -> Option<Trouble>;
+    /// `None` where the server answered, whatever it said. Where replicas are allowed, READONLY is such an answer.
+    fn trouble(&self, answer: &RedisResult<Self::Answer>, replicas: bool) -> Option<Trouble>;
 
     /// After a rejection: nothing of it was applied, so that it may run again elsewhere.
     fn untouched(&self, answer: &RedisResult<Self::Answer>, commands: &Commands) -> bool;
@@ -63,11 +63,11 @@ impl Work for &Cmd {
         to.send_packed_command(self)
     }
 
-    fn trouble(&self, answer: &RedisResult<Value>) -> Option<Trouble> {
+    fn trouble(&self, answer: &RedisResult<Value>, replicas: bool) -> Option<Trouble> {
         match answer {
-            Ok(Value::ServerError(error)) => rejection(error),
+            Ok(Value::ServerError(error)) => rejection(error, replicas),
             Ok(_) => None,
-            Err(error) => failure(error),
+            Err(error) => failure(error, replicas),
         }
     }
 
@@ -114,14 +114,14 @@ impl Work for Batch<'_> {
         to.send_packed_commands(self.pipeline, self.offset, self.count)
     }
 
-    fn trouble(&self, answer: &RedisResult<Vec<Value>>) -> Option<Trouble> {
+    fn trouble(&self, answer: &RedisResult<Vec<Value>>, replicas: bool) -> Option<Trouble> {
         match answer {
             Ok(values) => match values.as_slice() {
                 // What EXEC answered: an error of its own, or the answers of what it ran.
-                [Value::Array(inside)] if self.pipeline.is_transaction() => first(inside),
-                values => first(values),
+                [Value::Array(inside)] if self.pipeline.is_transaction() => first(inside, replicas),
+                values => first(values, replicas),
             },
-            Err(error) => failure(error),
+            Err(error) => failure(error, replicas),
         }
     }
 
@@ -178,19 +178,21 @@ impl Work for Batch<'_> {
     }
 }
 
-fn rejection(error: &ServerError) -> Option<Trouble> {
-    error::state(error).map(|kind| Trouble::Rejected(kind, error.clone()))
+fn rejection(error: &ServerError, replicas: bool) -> Option<Trouble> {
+    error::state(error)
+        .filter(|kind| !(replicas && *kind == ErrorKind::ReadOnly))
+        .map(|kind| Trouble::Rejected(kind, error.clone()))
 }
 
-fn first(values: &[Value]) -> Option<Trouble> {
+fn first(values: &[Value], replicas: bool) -> Option<Trouble> {
     values.iter().find_map(|value| match value {
-        Value::ServerError(error) => rejection(error),
+        Value::ServerError(error) => rejection(error, replicas),
         _ => None,
     })
 }
 
 #[cold]
-fn failure(error: &RedisError) -> Option<Trouble> {
+fn failure(error: &RedisError, replicas: bool) -> Option<Trouble> {
     if error.is_timeout() {
         return Some(Trouble::Late);
     }
@@ -198,7 +200,9 @@ fn failure(error: &RedisError) -> Option<Trouble> {
         return Some(Trouble::Gone);
     }
     match error.clone().into_server_errors() {
-        Some(errors) => errors.iter().find_map(|(_, error)| rejection(error)),
+        Some(errors) => errors
+            .iter()
+            .find_map(|(_, error)| rejection(error, replicas)),
         None => Some(Trouble::Mistake),
     }
 }

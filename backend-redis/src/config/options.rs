@@ -31,7 +31,8 @@ pub enum Replay {
 pub struct Options {
     /// Which interrupted operations run again. Default: `"reads"`.
     pub replay: Replay,
-    /// Whether a read-only replica may be active. Default: no, and a member that turns into one is left.
+    /// Whether a read-only replica may be active; a write on it fails with the server's READONLY, which is an answer like
+    /// any other then. Default: no, and a member that turns into one is left.
     pub allow_replicas: bool,
     /// `TCP_NODELAY`. Default: off, as in redis-rs; many tasks on one connection are twice as fast without it.
     pub tcp_nodelay: bool,

@@ -1,5 +1,6 @@
 //! P153: blocking commands have sockets of their own and end with the member they are on.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use backend_api::{ErrorKind, Fate, Signal};
@@ -72,10 +73,7 @@ async fn a_cancelled_pop_pops_nothing() {
     })
     .await
     .unwrap_err();
-    let suspected = pair
-        .engine
-        .suspected
-        .load(std::sync::atomic::Ordering::SeqCst);
+    let suspected = pair.engine.suspected.load(Ordering::SeqCst);
     assert_eq!(suspected, 0, "waiting long is what it is for");
     pair.east.clients_become(1).await;
     let () = client.rpush("q", "x").await.unwrap();
@@ -98,6 +96,32 @@ async fn a_frozen_server_ends_a_pop_shortly_after_its_own_time() {
     assert!(before.elapsed() < Duration::from_millis(1500));
     assert_eq!(tally.totals().1, 1, "suspicion is raised");
     pair.east.thaw();
+}
+
+// A dial may take longer than an operation; the operation that needs one may not.
+#[tokio::test]
+async fn opening_a_socket_takes_no_longer_than_an_operation() {
+    for word in ["BLPOP", "WATCH"] {
+        let mut pair = Pair::start_with(Redis::builder(), SHORT).await;
+        let mut client = pair.client.clone();
+        pair.east.freeze();
+        let asking = tokio::spawn(async move {
+            let mut command = redis::cmd(word);
+            command.arg("q");
+            if word == "BLPOP" {
+                command.arg(1);
+            }
+            command.exec_async(&mut client).await
+        });
+        tokio::time::sleep(SHORT * 2).await;
+        let suspected = pair.engine.suspected.load(Ordering::SeqCst);
+        assert_eq!(suspected, 1, "{word}: the engine is told in time");
+        pair.move_west();
+        // Nothing was sent, so it runs where something answers.
+        let () = pair.west.ask("RPUSH q x").await;
+        asking.await.unwrap().unwrap();
+        pair.east.thaw();
+    }
 }
 
 // P156: blocked clients of a master that becomes a replica are told so by a code of their own.

@@ -198,6 +198,37 @@ async fn a_rejected_pipeline_atomic_or_not_runs_on_the_next() {
     }
 }
 
+#[tokio::test]
+async fn an_allowed_replica_is_not_left_because_a_write_meets_it() {
+    let builder = Redis::builder().allow_replicas(true).replay(Replay::All);
+    let mut pair = Pair::start(builder).await;
+    let (tally, _) = pair.engine.activate(&pair.on_east.clone());
+    pair.east.demote().await;
+    let mut client = pair.client.clone();
+    let before = Instant::now();
+    let error = client.incr::<_, _, i64>("k", 1).await.unwrap_err();
+    assert_eq!(error.code(), Some("READONLY"));
+    for atomic in [false, true] {
+        let mut pipeline = redis::pipe();
+        pipeline.get("k").incr("k", 1);
+        if atomic {
+            pipeline.atomic();
+        }
+        let answer = pipeline.exec_async(&mut client).await;
+        let text = answer.unwrap_err().to_string();
+        assert!(text.contains("read only replica"), "{text}");
+    }
+    let error = client
+        .blpop::<_, Option<(String, String)>>("q", 0.1)
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), Some("READONLY"));
+    assert_eq!(client.get::<_, Option<i64>>("k").await.unwrap(), None);
+    assert!(before.elapsed() < WAIT, "nobody waited for another active");
+    assert!(pair.engine.heard.try_recv().is_err(), "nor condemned it");
+    assert_eq!(tally.totals(), (5, 0));
+}
+
 // P156
 #[tokio::test]
 async fn without_a_next_the_caller_gets_the_servers_own_answer() {
@@ -234,6 +265,31 @@ async fn a_frozen_active_costs_a_write_its_timeout_and_a_read_moves() {
         ErrorKind::Timeout,
         "nothing moved, so it stays the timeout"
     );
+    pair.east.thaw();
+}
+
+#[tokio::test]
+async fn a_read_without_an_answer_waits_for_the_verdict_and_longer_only_without_an_active() {
+    let (timeout, verdict) = (Duration::from_millis(100), Duration::from_millis(100));
+    let mut pair = Pair::start_with(Redis::builder(), timeout).await;
+    pair.engine.set_verdict_within(verdict);
+    pair.east.freeze();
+    let mut client = pair.client.clone();
+    let before = Instant::now();
+    let read = client.get::<_, Option<i64>>("k").await;
+    let watch = redis::cmd("WATCH").arg("k").exec_async(&mut client).await;
+    let took = before.elapsed();
+    for error in [read.unwrap_err(), watch.unwrap_err()] {
+        assert_eq!(kind(&error), ErrorKind::Timeout);
+    }
+    assert!(took >= (timeout + verdict) * 2 && took < WAIT, "{took:?}");
+    let (answer, ()) = tokio::join!(client.get::<_, Option<i64>>("k"), async {
+        tokio::time::sleep(timeout + verdict / 2).await;
+        pair.engine.clear();
+        tokio::time::sleep(verdict * 2).await;
+        pair.move_west();
+    });
+    assert_eq!(answer.unwrap(), None);
     pair.east.thaw();
 }
 

@@ -98,6 +98,11 @@ impl StandIn {
         (0..2).for_each(|_| self.owner.tick());
     }
 
+    /// How long a read without an answer waits for another active.
+    pub(crate) fn set_verdict_within(&self, time: Duration) {
+        self.owner.set_verdict_within(time);
+    }
+
     pub(crate) fn clear(&mut self) {
         let reason = Error::new(ErrorKind::NoActive, "east: killed; west: never there");
         self.owner.clear(reason);

@@ -148,6 +148,30 @@ async fn transaction_async_over_a_switch_and_over_a_kill_ends_with_moved() {
     }
 }
 
+// P152: the demotion stands between the two writes, as one from elsewhere may.
+#[tokio::test]
+async fn a_pipeline_under_watch_that_was_applied_in_part_says_so() {
+    let pair = Pair::start(Redis::builder()).await;
+    let mut client = pair.client.clone();
+    watch(&mut client, "k").await.unwrap();
+    let mut pipeline = redis::pipe();
+    pipeline.set("a", 1);
+    pipeline.cmd("REPLICAOF").arg("127.0.0.1").arg(1);
+    pipeline.set("b", 1);
+    let answer: RedisResult<Vec<Value>> = pipeline.query_async(&mut client).await;
+    let error = answer.unwrap_err();
+    assert!(FailoverConnection::cause(&error).is_none(), "{error}");
+    assert!(error.to_string().contains("read only replica"), "{error}");
+    assert_eq!(pair.east.ask::<i64>("EXISTS a b").await, 1);
+
+    // Where all of it was refused, nothing was applied, and the transaction starts again.
+    watch(&mut client, "k").await.unwrap();
+    let mut pipeline = redis::pipe();
+    pipeline.set("a", 2).get("a").set("b", 2);
+    let error = pipeline.exec_async(&mut client).await.unwrap_err();
+    assert_eq!(kind(&error), ErrorKind::Moved);
+}
+
 // P152
 #[tokio::test]
 async fn a_cancelled_exec_loses_the_pin() {

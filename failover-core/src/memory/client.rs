@@ -4,7 +4,7 @@
 //! part worth copying: an operation runs again on the next active only where that cannot double it. No knowledge of
 //! faults belongs here: a client meets them as any other would.
 
-use backend_api::{Error, ErrorKind, Fate, Lease, Outcome, Slot};
+use backend_api::{Epoch, Error, ErrorKind, Fate, Lease, Outcome, Slot};
 use tokio::time::Instant;
 
 use super::Connection;
@@ -16,7 +16,9 @@ use super::command::{Command, Del, Get, Incr, PingServer, Set};
 /// `timeouts.operation`.
 ///
 /// When the connection fails under it, an operation that only reads, or that certainly was not applied, waits for the
-/// next active and runs again. It starts no further attempt once [`Slot::wait`] has passed since the first failure.
+/// next active and runs again. It starts no further attempt once [`Slot::wait`] has passed since the first failure. One
+/// that had no answer in time gives up after [`Slot::verdict_within`] where the same connection is still active then: the
+/// engine has proven it meanwhile, and there is nothing to wait for.
 /// Otherwise, or when nothing else becomes active, it fails with what happened on the last connection it tried:
 ///
 /// - [`ErrorKind::Lost`], [`ErrorKind::Retired`], [`ErrorKind::Timeout`]: the connection or the time ended. For a
@@ -93,10 +95,27 @@ impl Client {
             // The first time even without any time to wait: the next active may be there already.
             let given_up = first_failure.is_some_and(|at| at.elapsed() >= self.slot.wait());
             first_failure.get_or_insert_with(Instant::now);
-            if given_up || self.slot.moved_from(epoch).await.is_err() {
+            if given_up || !self.moved(epoch, &error).await {
                 return Err(error);
             }
         }
+    }
+
+    /// Whether another active is there to run on, in time.
+    async fn moved(&self, from: Epoch, error: &Error) -> bool {
+        let moving = async {
+            if error.kind() == ErrorKind::Timeout {
+                // The server may be slow and well; the engine proves it now.
+                let verdict = self.slot.verdict_within();
+                let moved = tokio::time::timeout(verdict, self.slot.moved_from(from)).await;
+                if moved.is_err() && self.slot.epoch() == Some(from) {
+                    return false;
+                }
+            }
+            self.slot.moved_from(from).await.is_ok()
+        };
+        let moved = tokio::time::timeout(self.slot.wait(), moving).await;
+        moved.unwrap_or(false)
     }
 
     async fn attempt<C: Command>(

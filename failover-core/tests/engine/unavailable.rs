@@ -50,6 +50,28 @@ async fn without_a_wait_it_fails_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_read_on_a_slow_member_waits_no_longer_than_its_proof_may_take() {
+    let group = Setup::new(&["a", "b"])
+        .rules(|rules| {
+            rules.member.timeouts.operation = ms(50);
+            rules.unavailable_wait = secs(5);
+        })
+        .open_whole()
+        .await;
+    group.server("a").set_latency(ms(200));
+    let began = Instant::now();
+    let error = group.client().get("k").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert_eq!(began.elapsed(), ms(50 + 500 + 100));
+    group.assert_active("a");
+    // The same patience is enough where the member is gone.
+    group.server("a").freeze();
+    assert_eq!(group.client().get("k").await.unwrap(), None);
+    group.assert_active("b");
+    group.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_waiting_operation_goes_on_when_a_member_is_back() {
     // P102
     let group = Setup::new(&["a", "b"])

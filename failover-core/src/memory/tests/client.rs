@@ -139,6 +139,26 @@ async fn where_nothing_else_becomes_active_the_wait_is_bounded_and_the_cause_is_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_read_that_timed_out_waits_for_the_verdict_and_longer_only_without_an_active() {
+    let mut bench = Bench::new();
+    let (_east, _) = bench.active("east").await;
+    bench.owner.set_verdict_within(SECOND / 5);
+    bench.server("east").freeze();
+    let begun = Instant::now();
+    let error = bench.client.get("key").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert_eq!(begun.elapsed(), SECOND / 2 + SECOND / 5);
+
+    let client = bench.client.clone();
+    let reading = start(async move { client.get("key").await }).await;
+    tokio::time::sleep(SECOND / 2 + SECOND / 10).await;
+    let reason = Error::new(ErrorKind::NoActive, "east: lost");
+    bench.owner.clear(reason);
+    let (_bench, _) = takes_over(bench, SECOND / 2).await;
+    assert_eq!(soon(reading).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_operation_does_not_follow_a_flapping_group_for_ever() {
     let mut bench = Bench::new();
     let (east, _) = bench.active("east").await;
