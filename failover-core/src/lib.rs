@@ -67,6 +67,7 @@ mod health;
 pub mod machine;
 #[cfg(feature = "memory")]
 pub mod memory;
+mod reload;
 pub mod status;
 
 pub use backend_api as api;
@@ -77,4 +78,5 @@ pub use builder::Builder;
 pub use driver::Moved;
 pub use event::{Event, EventKind, Events, Kind, Reason};
 pub use group::Failover;
+pub use reload::Reloaded;
 pub use status::Status;

@@ -19,6 +19,7 @@ mod tests;
 pub use build::{GroupBuilder, NewMember};
 pub use error::{ConfigError, Problem};
 pub use known::Known;
+pub(crate) use read::{Footprint, Reread, reread, reread_file};
 pub use read::{Loaded, Source, environment, read, read_file};
 pub use rules::{
     Breaker, Combine, Failback, GroupConfig, HealthRules, LameDuck, LameDuckAction, MemberConfig,

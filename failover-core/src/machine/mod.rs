@@ -16,7 +16,7 @@
 //! | `apply` | inputs and timers become state |
 //! | `settle` | the order of decisions |
 //! | `startup`, `choose`, `switch`, `reconsider`, `redial`, `dial`, `warm`, `check`, `close` | the decisions |
-//! | `rules` | a room for each rule: breaker, grace, failback, lame duck, membership, stalls |
+//! | `rules` | a room for each rule: breaker, grace, failback, lame duck, membership, replacement, new rules, stalls |
 //! | `view` | what the rest of the program sees |
 //!
 //! Proven by `tests` (tables, and random histories), by `search` (every order of everything that can happen to a small
@@ -65,7 +65,7 @@ use random::Random;
 use switch::Switch;
 pub use time::Time;
 use timers::Timers;
-pub use view::{LinkView, MemberView, View};
+pub use view::{LinkView, MemberView, Membership, View};
 
 use crate::config::Rules;
 
