@@ -128,6 +128,9 @@ impl Machine {
         if marked {
             self.timers.clear(Timer::Mark(new));
         }
+        if !enabled {
+            self.retire(new);
+        }
         if self.forced == Some(old) {
             self.forced = Some(new);
         }
