@@ -3,5 +3,12 @@
 //! - `quickstart`: a group of embedded members that fails over, in two seconds and without a server
 //!   (`cargo run --release --example quickstart`, or `cargo quickstart`).
 //! - `drill`: real servers, real faults, and how long the traffic stood still (`cargo drill redis kill`).
+//! - `custom_backend`: a backend of one's own in 120 lines, and the conformance suite over it.
+//! - `fleet`: ten thousand clients in virtual time, and what they do to three brokers (`cargo fleet`).
 //!
-//! A package with nothing but examples still needs a library target; that is what this file is for.
+//! A package with nothing but examples still needs a library target; that is what this file is for. It also has the
+//! examples of the README compiled, where everything that they use is at hand.
+
+#[cfg(all(doctest, feature = "redis"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

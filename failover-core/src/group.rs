@@ -27,6 +27,7 @@ pub struct Failover<B: Backend> {
     inner: Arc<Inner<B>>,
 }
 
+/// What all handles of a group share.
 pub(crate) struct Inner<B: Backend> {
     pub(crate) group: Arc<str>,
     pub(crate) backend: Arc<B>,

@@ -9,6 +9,7 @@
 //! What must never come in: a Redis or NATS client as a dependency that is on by default (the harness looks at servers
 //! from outside, over plain sockets), and a way to skip a test because something is missing.
 
+pub mod conformance;
 pub mod server;
 mod wait;
 

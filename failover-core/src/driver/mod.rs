@@ -288,7 +288,7 @@ fn log(event: &Event) {
             tracing::info!(group, member = to.as_str(), "{event}");
         }
         K::WholeAgain | K::Missed { .. } | K::ConfigReloaded { .. } | K::Closed => {
-            tracing::info!(group, "{event}")
+            tracing::info!(group, "{event}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 mod plan;
 mod policy;
-#[cfg(test)]
+#[cfg(all(test, feature = "memory"))]
 mod tests;
 
 pub(crate) use plan::CheckPlan;

@@ -51,7 +51,7 @@ impl Machine {
             Timer::Close => self.close_overdue(),
             Timer::Redial => self.redial = None,
             // These only wake the machine: settling finds them unset.
-            Timer::Round | Timer::Rearm | Timer::Dial(_) | Timer::Failback => {}
+            Timer::Round | Timer::Rearm | Timer::Dial(_) | Timer::Ask(_) | Timer::Failback => {}
             Timer::Grace(id) => self.grace_over(id),
             Timer::Target => self.target_overdue(),
             Timer::Connect(id) => self.connect_overdue(id),

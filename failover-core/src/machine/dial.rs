@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backend_api::{Generation, Role};
 
-use super::member::{Link, Member, Stage, TaskKind};
+use super::member::{Link, Mark, Member, Stage, TaskKind};
 use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Action, Machine, MemberId, News, Phase};
@@ -42,14 +42,27 @@ impl Machine {
         cold && member.takes_part() && !self.timers.is_set(Timer::Dial(member.id))
     }
 
-    /// Marked members are passed over, unless everybody else was tried in vain.
-    fn shuns_marked(&self) -> bool {
-        self.active.is_some()
-            || self.members.iter().any(|member| {
-                let proven = !matches!(member.stage(), None | Some(Stage::Unproven));
-                let hopeful = member.failures == 0 || (proven && !member.is_unhealthy());
-                member.takes_part() && member.mark.is_none() && hopeful
-            })
+    /// Marked members are passed over, unless everybody else was tried in vain: the only way to learn that one is back is
+    /// to ask it.
+    pub(super) fn shuns_marked(&self) -> bool {
+        self.members.iter().any(|member| {
+            let proven = !matches!(member.stage(), None | Some(Stage::Unproven));
+            let hopeful = member.failures == 0 || (proven && !member.is_unhealthy());
+            let other = self.active != Some(member.id);
+            other && member.takes_part() && member.mark.is_none() && hopeful
+        })
+    }
+
+    /// Beside an active, an operator's mark is final.
+    pub(super) fn is_shunned(&self, member: &Member, shun: bool) -> bool {
+        match member.mark {
+            None => false,
+            Some(Mark::Announced(_)) => {
+                let dying = self.active.is_some() && self.timers.is_set(Timer::Ask(member.id));
+                shun || dying
+            }
+            Some(Mark::Operator) => shun || self.active.is_some(),
+        }
     }
 
     /// One loop per member. While starting, everybody is dialled once.
@@ -59,7 +72,7 @@ impl Machine {
             .members
             .iter()
             .filter(|member| self.is_dialable(member))
-            .filter(|member| !(shun && member.mark.is_some()))
+            .filter(|member| !self.is_shunned(member, shun))
             .filter(|member| !(starting && member.tried))
             .map(|member| member.id)
             .collect();
@@ -208,25 +221,44 @@ impl Machine {
         self.count_attempt();
     }
 
-    /// All members were tried in vain: say so, once per round, and let the one loop of an outage rest.
+    /// All members were tried in vain: say so, once per round. In an outage the one loop then rests.
     pub(super) fn count_attempt(&mut self) {
-        let outage = self.phase == Phase::Running && self.active.is_none();
+        if self.phase != Phase::Running || self.active.is_some() {
+            return;
+        }
         let in_vain = |member: &Member| {
             let unfit = member
                 .open()
                 .is_some_and(|open| open.stage == Stage::Unproven && open.task.is_none());
             !member.takes_part() || member.tried || unfit
         };
-        if !outage || !self.members.iter().all(in_vain) {
+        if self.members.iter().all(in_vain) {
+            self.attempts += 1;
+            for member in &mut self.members {
+                member.tried = false;
+            }
+            self.tell(News::AllDown(self.attempts));
+        }
+        self.rest();
+    }
+
+    /// The first round looks for a survivor, and nobody waits between its dials. From then on it is known that all are
+    /// down, and the loop rests after every dial: a burst per round would cost the brokers of a fleet as many times more
+    /// as there are members. The rests of a round together are no longer than the cap of one delay, so that whoever
+    /// returns alone is found as soon as with a burst.
+    fn rest(&mut self) {
+        let Some(rounds) = self.attempts.checked_sub(1) else {
             return;
-        }
-        self.attempts += 1;
-        for member in &mut self.members {
-            member.tried = false;
-        }
-        self.tell(News::AllDown(self.attempts));
+        };
+        let taking_part = self.members.iter().filter(|member| member.takes_part());
+        let (members, tried) = taking_part.fold((0_u32, 0), |(all, tried), member| {
+            (all + 1, tried + u32::from(member.tried))
+        });
+        let in_vain = rounds.saturating_mul(members).saturating_add(tried);
         let reconnect = self.rules.member.reconnect;
-        let delay = self.random.up_to(backoff(reconnect, self.attempts));
+        let longest = reconnect.max / members.max(1);
+        let most = backoff(reconnect, in_vain.saturating_add(1)).min(longest);
+        let delay = self.random.up_to(most);
         self.timers.set(Timer::Round, self.now + delay);
     }
 }

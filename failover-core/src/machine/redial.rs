@@ -8,6 +8,7 @@ use super::member::{Link, Stage};
 use super::switch::Step;
 use super::timers::Timer;
 use super::{End, Machine, MemberId, Reason};
+use crate::config::Standby;
 
 impl Machine {
     /// The one redial of a lost active, beside the proof of its standby, as soon as the old connection is gone.
@@ -17,7 +18,12 @@ impl Machine {
                 .member(id)
                 .is_some_and(|member| member.link == Link::Cold)
         {
-            self.dial(id);
+            if self.switch.is_none() && matches!(self.rules.standby, Standby::Count(_)) {
+                // There is no failover to hold up: it is one more whom the one loop dials, in its turn.
+                self.end_redial();
+            } else {
+                self.dial(id);
+            }
         }
     }
 

@@ -150,7 +150,6 @@ impl Machine {
         self.forced = switch.force.then_some(to);
         let old = self.active.replace(to);
         self.last_active = Some((to, generation));
-        self.attempts = 0;
         for member in &mut self.members {
             member.tried = false;
         }
@@ -163,6 +162,7 @@ impl Machine {
         // A member that goes on with other settings has not failed.
         let left = from.filter(|from| replaced != Some(*from));
         self.after_move(left, to, switch.reason);
+        self.attempts = 0;
         let kind = match (old, switch.end) {
             (None, _) => Kind::Failover,
             (Some(_), End::Steal) => Kind::Steal,

@@ -40,6 +40,8 @@ pub(super) enum Timer {
     Grace(MemberId),
     /// The lame-duck mark expires.
     Mark(MemberId),
+    /// A lame duck may be asked whether it is back.
+    Ask(MemberId),
     /// An open breaker may be tried again.
     Breaker(MemberId),
     /// A suspicion that came too soon after the last is looked into.
@@ -58,6 +60,7 @@ impl Timer {
             | Timer::Retire(id)
             | Timer::Grace(id)
             | Timer::Mark(id)
+            | Timer::Ask(id)
             | Timer::Breaker(id)
             | Timer::Suspicion(id) => Some(id),
             Timer::Startup

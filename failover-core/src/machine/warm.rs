@@ -2,7 +2,7 @@
 
 use backend_api::Role;
 
-use super::member::{Link, Member, Stage};
+use super::member::{Link, Mark, Member, Stage};
 use super::timers::Timer;
 use super::{Machine, MemberId};
 use crate::config::{LameDuckAction, Standby};
@@ -41,10 +41,11 @@ impl Machine {
         // The spread is for a fleet that misses its standbys, not for an active that has to go.
         let now = !self.timers.is_set(Timer::Rearm) || self.must_move(active.id).is_some();
         if warm < wanted && now {
-            let next = self.best(Role::Standby, |member| {
-                self.is_dialable(member) && member.mark.is_none()
-            });
-            due.extend(next);
+            let shun = self.shuns_marked();
+            let unmarked = |member: &Member| self.is_dialable(member) && member.mark.is_none();
+            let any = |member: &Member| self.is_dialable(member) && !self.is_shunned(member, shun);
+            let next = self.best(Role::Standby, unmarked);
+            due.extend(next.or_else(|| self.best(Role::Standby, any)));
         }
         // A heavier member must be connected before anybody can know that it is fit again.
         due.extend(
@@ -103,7 +104,7 @@ impl Machine {
             let marked: Vec<MemberId> = self
                 .members
                 .iter()
-                .filter(|member| member.mark.is_some() && !self.awaits(member.id))
+                .filter(|member| !self.awaits(member.id) && is_lame(member))
                 .filter(|member| {
                     matches!(
                         member.stage(),
@@ -113,6 +114,8 @@ impl Machine {
                 .map(|member| member.id)
                 .collect();
             for id in marked {
+                // It is asked again after a delay, as after any dial in vain.
+                self.count_failure(id, false);
                 self.retire(id);
             }
         }
@@ -161,10 +164,22 @@ impl Machine {
     /// After a failover the clients of one member all miss their standby at once: they arm the next one spread in time.
     pub(super) fn spread_rearming(&mut self) {
         if matches!(self.rules.standby, Standby::Count(_)) {
-            let spread = self.random.spread(self.rules.failback.jitter);
+            let jitter = self.rules.failback.jitter;
+            let mut spread = self.random.spread(jitter);
+            if self.attempts > 0 && !spread.is_zero() {
+                spread += jitter;
+            }
             if !spread.is_zero() {
                 self.timers.set(Timer::Rearm, self.now + spread);
             }
         }
+    }
+}
+
+/// It is marked, and its connection is not younger than the announcement: one that is has yet to tell.
+fn is_lame(member: &Member) -> bool {
+    match (member.mark, member.open()) {
+        (Some(Mark::Announced(when)), Some(open)) => open.generation <= when,
+        (mark, _) => mark.is_some(),
     }
 }

@@ -268,3 +268,26 @@ async fn counts_are_exact_under_concurrency() {
     assert!(in_time.is_ok(), "{counted:?} of {expected:?}");
     group.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn every_transition_counts_anew() {
+    // P85: the window is so long that nothing is forgotten by age.
+    let group = Setup::new(&["a"])
+        .rules(|rules| rules.member.breaker.window = secs(3600))
+        .open_whole()
+        .await;
+    group.server("a").fail_operations(true);
+    fail(&group, 10).await;
+    after(ms(SAMPLED)).await;
+    assert!(group.member("a").breaker_open);
+    after(secs(62)).await;
+    assert!(!group.member("a").breaker_open);
+    fail(&group, 9).await;
+    after(ms(SAMPLED)).await;
+    assert!(!group.member("a").breaker_open);
+    fail(&group, 1).await;
+    after(ms(SAMPLED)).await;
+    assert!(group.member("a").breaker_open);
+    assert_eq!(breakers(&group).len(), 3);
+    group.end().await;
+}

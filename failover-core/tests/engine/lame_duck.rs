@@ -190,7 +190,7 @@ async fn passive_only_moves_the_standby_and_not_the_active() {
 #[tokio::test(start_paused = true)]
 async fn a_marked_member_is_passed_over_until_the_mark_clears() {
     // N19: by a fresh healthy connection without the flag, once the mark has expired.
-    let group = Setup::new(&["a", "b"]).open_whole().await;
+    let group = Setup::new(&["a", "b", "c"]).open_whole().await;
     group.server("a").announce_lame_duck();
     settle().await;
     group.assert_active("b");
@@ -205,6 +205,27 @@ async fn a_marked_member_is_passed_over_until_the_mark_clears() {
     assert!(group.server("a").dials() > dials);
     after(secs(11)).await;
     group.assert_active("a");
+    group.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lame_duck_is_asked_now_and_then_where_there_is_no_other_standby() {
+    // N19: with no other candidate it is dialled, but not while it may still be dying.
+    let group = Setup::new(&["a", "b"]).open_whole().await;
+    group.server("a").announce_lame_duck();
+    after(ms(200)).await;
+    group.assert_active("b");
+    let dials = group.server("a").dials();
+    after(secs(9)).await;
+    assert_eq!(group.server("a").dials(), dials);
+    // It accepts, and says again that it is about to go: asked every ten seconds, and no standby.
+    after(secs(50)).await;
+    assert_eq!(group.server("a").dials(), dials + 5);
+    assert_eq!(group.standbys(), [""; 0]);
+    group.server("a").clear_lame_duck();
+    after(secs(11)).await;
+    assert_eq!(group.standbys(), ["a"]);
+    assert!(!group.member("a").lame_duck);
     group.end().await;
 }
 

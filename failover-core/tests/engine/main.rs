@@ -5,6 +5,7 @@
 
 mod bench;
 mod breaker;
+mod broken;
 mod callbacks;
 mod checks;
 mod close;
@@ -14,6 +15,7 @@ mod failback;
 mod failover;
 mod lame_duck;
 mod loss;
+mod many;
 mod membership;
 mod outage;
 mod reload;

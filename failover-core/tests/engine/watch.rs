@@ -2,7 +2,7 @@
 //! waits for a condition, with a bound.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use failover_core::api::ErrorKind;
 use failover_core::event::{Event, EventKind, Events};
@@ -88,6 +88,8 @@ async fn reported(events: &mut Events) -> Event {
 
 #[cfg(feature = "watch")]
 mod watched {
+    use std::time::Instant;
+
     use super::*;
 
     async fn reloaded(events: &mut Events) -> String {

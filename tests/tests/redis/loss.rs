@@ -50,7 +50,7 @@ async fn a_member_that_was_down_joins_and_a_whole_outage_ends() {
     let _: () = fleet.client.set("key", "back").await.unwrap();
 }
 
-// P40, P158 from the other side: the socket is open, and nobody answers.
+// P40, P158: the socket is open, and nobody answers.
 #[tokio::test]
 async fn a_frozen_active_is_left_after_its_proof_failed() {
     let more = "[group.timeouts]\noperation = \"100ms\"\nprove = \"100ms\"";

@@ -133,7 +133,7 @@ fn put(value: &Value<'_>, hasher: &mut DefaultHasher) {
         DeValue::Datetime(time) => time.to_string().hash(hasher),
         DeValue::Array(items) => {
             items.len().hash(hasher);
-            for item in items.iter() {
+            for item in items {
                 put(item, hasher);
             }
         }

@@ -31,7 +31,12 @@ impl Machine {
             member.mark = Some(mark);
         }
         match mark {
-            Mark::Announced(_) => self.timers.set(Timer::Mark(id), self.now + MARK_EXPIRES),
+            Mark::Announced(_) => {
+                // While it dies it may still accept connections: nobody asks it before it had time to come back.
+                let ask = self.now + self.rules.failback.stable;
+                self.timers.set(Timer::Ask(id), ask);
+                self.timers.set(Timer::Mark(id), self.now + MARK_EXPIRES);
+            }
             Mark::Operator => self.timers.clear(Timer::Mark(id)),
         }
         if before.is_none() {
@@ -61,6 +66,7 @@ impl Machine {
         }
         if member.mark.take().is_some() {
             self.timers.clear(Timer::Mark(id));
+            self.timers.clear(Timer::Ask(id));
             self.tell(News::LameDuck(id, false));
         }
     }

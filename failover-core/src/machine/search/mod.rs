@@ -18,6 +18,11 @@ use canonical::fingerprint;
 pub(super) use event::{Call, Event, weight};
 pub(super) use world::World;
 
+/// Whether the large sizes are asked for, with `tests/nightly`. Known when it is built: nothing here reads the world.
+pub(super) fn nightly() -> bool {
+    option_env!("FAILOVER_NIGHTLY").is_some()
+}
+
 /// How far to look.
 #[derive(Clone, Copy)]
 struct Limits {

@@ -1,7 +1,7 @@
 //! The search itself, in a size for every test run and one for the night, and the proof that it bites.
 
 use super::scenario::{Scenario, scenarios};
-use super::{Limits, search};
+use super::{Limits, nightly, search};
 use crate::machine::mutation::Mutation;
 
 fn run(scenarios: &[Scenario], limits: Limits) -> usize {
@@ -33,11 +33,16 @@ fn run(scenarios: &[Scenario], limits: Limits) -> usize {
 
 #[test]
 fn no_history_breaks_an_invariant() {
+    let (states, least) = if nightly() {
+        (400_000, 4_000_000)
+    } else {
+        (15_000, 180_000)
+    };
     let limits = Limits {
-        states: 15_000,
+        states,
         recover_every: 3,
     };
-    assert!(run(&scenarios(), limits) > 180_000);
+    assert!(run(&scenarios(), limits) > least);
 }
 
 /// The first violation that the search finds with a rule left out, and by which scenario.
@@ -75,14 +80,4 @@ fn every_seeded_fault_is_found() {
         let first = violation.lines().next().unwrap_or_default();
         println!("{mutation:?}: {scenario}: {first}");
     }
-}
-
-#[test]
-#[ignore = "the nightly size: minutes"]
-fn no_history_breaks_an_invariant_nightly() {
-    let limits = Limits {
-        states: 400_000,
-        recover_every: 2,
-    };
-    assert!(run(&scenarios(), limits) >= 4_000_000);
 }

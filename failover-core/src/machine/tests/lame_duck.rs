@@ -130,6 +130,8 @@ fn both_lame_and_nobody_else_keeps_trying() {
     let mut story = Story::started(&[1.0, 0.9, 0.8], counted);
     story.kill(2);
     story.log.clear();
+    // A lame duck accepts nobody.
+    story.manner(1).dial = REFUSED;
     story.lame_duck(1);
     story.lame_duck(0);
     story.run(30_000);
@@ -166,13 +168,21 @@ fn a_marked_member_is_skipped_until_cleared_and_all_marked_is_no_spin() {
 
 #[test]
 fn an_announced_mark_ends_with_time_or_with_a_fresh_healthy_connection() {
-    let mut story = Story::started(&[1.0, 0.9], |_| {});
+    let mut story = Story::started(&[1.0, 0.9, 0.8], |_| {});
     story.lame_duck(1);
     assert_eq!(story.link(1), LinkView::Cold);
     story.run(119_999);
     assert_eq!(story.link(1), LinkView::Cold);
     story.run(100);
     assert_eq!(story.link(1), LinkView::Standby);
+    // Sooner where there is no other standby: it is asked whether it is back, once it had the time.
+    let mut alone = Story::started(&[1.0, 0.9], |_| {});
+    alone.lame_duck(1);
+    alone.run(9_999);
+    assert_eq!(alone.link(1), LinkView::Cold);
+    alone.run(1);
+    assert_eq!(alone.link(1), LinkView::Standby);
+    assert!(!alone.member(1).lame_duck);
     // A fresh connection without the flag: the server is back.
     let mut back = Story::started(&[1.0], |_| {});
     back.lame_duck(0);
