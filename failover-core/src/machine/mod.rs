@@ -109,6 +109,8 @@ pub struct Machine {
     forced: Option<MemberId>,
     /// The member that traffic is about to go back to, while its timer runs.
     returning: Option<MemberId>,
+    /// Some are to go, or to take another's place; nobody looks for them otherwise.
+    shifting: bool,
     /// How often all members were tried in vain.
     attempts: u32,
     degraded: bool,
@@ -151,6 +153,7 @@ impl Machine {
             suspended: None,
             forced: None,
             returning: None,
+            shifting: false,
             attempts: 0,
             degraded: false,
             timers: Timers::default(),

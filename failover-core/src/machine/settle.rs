@@ -40,8 +40,15 @@ impl Machine {
 
     /// Lets those go that are to go, and those take their places that are to take them. Whether that changed anything.
     fn settle_places(&mut self) -> bool {
+        if !self.shifting {
+            return false;
+        }
         let going = self.settle_outgoing();
         let replaced = self.settle_successors();
+        self.shifting = self
+            .members
+            .iter()
+            .any(|member| member.outgoing.is_some() || member.replaces.is_some());
         going || replaced
     }
 

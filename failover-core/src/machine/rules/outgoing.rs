@@ -18,6 +18,7 @@ impl Machine {
         } else {
             Leaving::Disable
         });
+        self.shifting = true;
         if remove {
             self.drop_successor(id);
         }
@@ -26,9 +27,6 @@ impl Machine {
 
     /// Lets those go that the group can do without. Whether there were any.
     pub(in crate::machine) fn settle_outgoing(&mut self) -> bool {
-        if self.members.iter().all(|member| member.outgoing.is_none()) {
-            return false;
-        }
         let others = self.members.iter().any(|member| member.stays());
         let carried = self
             .active

@@ -30,6 +30,7 @@ impl Machine {
         member.replaces = Some(old);
         member.place = place;
         self.members.push(member);
+        self.shifting = true;
         self.answer(request, Answer::Done);
     }
 
@@ -72,6 +73,9 @@ impl Machine {
 
     /// Who the active's traffic goes to because it takes the active's place.
     pub(in crate::machine) fn ready_successor(&self, active: MemberId) -> Option<MemberId> {
+        if !self.shifting {
+            return None;
+        }
         let may = self
             .member(active)
             .is_some_and(|member| member.leaving.is_none());
@@ -151,7 +155,7 @@ impl Machine {
     /// Dials those that are to take a place, while there is an active: an outage has one loop for all, and whoever has
     /// no connection in it is replaced at once.
     pub(in crate::machine) fn dial_successors(&mut self) {
-        if self.active.is_none() {
+        if self.active.is_none() || !self.shifting {
             return;
         }
         let due: Vec<MemberId> = self
