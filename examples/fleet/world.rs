@@ -263,6 +263,7 @@ impl World {
             | Action::StartFailed
             | Action::Answer(..)
             | Action::Forget(_)
+            | Action::Replaced(..)
             | Action::Closed => {}
         }
     }

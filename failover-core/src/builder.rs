@@ -14,7 +14,8 @@ use crate::driver::{Core, Directory, Driver, Parts, guard};
 use crate::event::{Event, Events};
 use crate::group::{Failover, Inner};
 use crate::health::CheckPlan;
-use crate::machine::{Machine, NewMember};
+use crate::machine::Machine;
+use crate::reload::Origin;
 
 /// How many events a slow reader may be behind before it misses some.
 const EVENT_MEMORY: usize = 1024;
@@ -35,6 +36,8 @@ pub struct Builder<B: Backend> {
     known: Known,
     callbacks: Vec<Callback>,
     seed: Option<u64>,
+    #[cfg(feature = "watch")]
+    watch: bool,
 }
 
 impl<B: Backend> Builder<B> {
@@ -44,6 +47,8 @@ impl<B: Backend> Builder<B> {
             known: Known::new(),
             callbacks: Vec::new(),
             seed: None,
+            #[cfg(feature = "watch")]
+            watch: false,
         }
     }
 
@@ -77,6 +82,14 @@ impl<B: Backend> Builder<B> {
         self
     }
 
+    /// Whether a group that is opened from a file watches it: see [`Failover::watch`]. Default: no.
+    #[cfg(feature = "watch")]
+    #[must_use]
+    pub fn watch(mut self, watch: bool) -> Self {
+        self.watch = watch;
+        self
+    }
+
     /// Opens the group: all members are connected and checked in parallel, and this returns when the startup policy is
     /// met and the heaviest available member is active (`lazy`: at once). Dropped before, it leaves nothing open.
     ///
@@ -88,7 +101,17 @@ impl<B: Backend> Builder<B> {
         backend: B,
         config: GroupConfig<B::Settings>,
     ) -> Result<Failover<B>, Error> {
-        let (failover, started) = self.start(Arc::new(backend), config)?;
+        let origin = Origin::new(self.known.clone());
+        self.open_as(backend, config, origin).await
+    }
+
+    async fn open_as(
+        self,
+        backend: B,
+        config: GroupConfig<B::Settings>,
+        origin: Origin,
+    ) -> Result<Failover<B>, Error> {
+        let (failover, started) = self.start(Arc::new(backend), config, origin)?;
         match started.await {
             Ok(Ok(())) => Ok(failover),
             Ok(Err(error)) => {
@@ -112,7 +135,9 @@ impl<B: Backend> Builder<B> {
     {
         let source = Source::new("configuration", text);
         let loaded = config::read::<B>(source, &config::environment, &self.known)?;
-        self.open(loaded.backend, loaded.group).await
+        let mut origin = Origin::new(self.known.clone());
+        origin.text(loaded.options);
+        self.open_as(loaded.backend, loaded.group, origin).await
     }
 
     /// [`open`](Self::open) with the configuration in a TOML file. Relative secret files are looked for beside it.
@@ -123,14 +148,26 @@ impl<B: Backend> Builder<B> {
     where
         B: FromOptions,
     {
+        let path = path.as_ref();
         let loaded = config::read_file::<B>(path, &self.known)?;
-        self.open(loaded.backend, loaded.group).await
+        let mut origin = Origin::new(self.known.clone());
+        origin.text(loaded.options);
+        origin.file(path, loaded.footprint);
+        #[cfg(feature = "watch")]
+        let watch = self.watch;
+        let failover = self.open_as(loaded.backend, loaded.group, origin).await?;
+        #[cfg(feature = "watch")]
+        if watch {
+            failover.watch()?;
+        }
+        Ok(failover)
     }
 
     fn start(
         self,
         backend: Arc<B>,
         mut config: GroupConfig<B::Settings>,
+        origin: Origin,
     ) -> Result<(Failover<B>, Starting), Error> {
         config.check(&*backend, &self.known)?;
         let mut checks = backend.checks();
@@ -149,14 +186,8 @@ impl<B: Backend> Builder<B> {
         let mut proof = rules.member.timeouts.prove;
         for member in config.members {
             proof = proof.max(member.rules.timeouts.prove);
-            let weight = member.member.weight;
             let plan = CheckPlan::new(&member.rules.health, &checks);
-            members.push(NewMember {
-                id: directory.insert(member.member, plan, member.rules.timeouts)?,
-                weight,
-                enabled: member.enabled,
-                rules: Arc::new(member.rules),
-            });
+            members.push(directory.insert(member, plan)?);
         }
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(1..));
         let machine = Machine::new(rules.clone(), backend.capabilities(), members, seed);
@@ -166,7 +197,11 @@ impl<B: Backend> Builder<B> {
         );
         let (owner, slot) = SlotOwner::new(rules.unavailable_wait, reason);
         owner.set_verdict_within(proof.saturating_add(VERDICT_MARGIN));
-        let core = Arc::new(Mutex::new(Core { machine, directory }));
+        let core = Arc::new(Mutex::new(Core {
+            machine,
+            directory,
+            rules,
+        }));
         let (calls, called) = mpsc::unbounded_channel();
         let (events, _) = broadcast::channel(EVENT_MEMORY);
         let (started, starting) = oneshot::channel();
@@ -181,13 +216,12 @@ impl<B: Backend> Builder<B> {
             client: backend.client(slot.clone()),
             slot,
             core: core.clone(),
-            rules: rules.clone(),
+            origin: Arc::new(origin),
             calls,
             events: events.downgrade(),
         });
         let driver = Driver::new(Parts {
             backend,
-            rules,
             group,
             core,
             checks,

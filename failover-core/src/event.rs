@@ -9,6 +9,7 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 
 pub use crate::machine::{Kind, Reason};
+use crate::reload::Reloaded;
 
 /// One thing that happened in a group.
 #[derive(Clone, Debug, Serialize)]
@@ -135,6 +136,31 @@ pub enum EventKind {
     },
     /// This process was stalled; what timed out meanwhile condemned nobody.
     Stalled,
+    /// A new configuration was applied.
+    ConfigReloaded {
+        /// What it changed.
+        #[serde(flatten)]
+        changes: Box<Reloaded>,
+    },
+    /// A new configuration was refused, and changed nothing.
+    ReloadFailed {
+        /// Everything that is wrong with it.
+        #[serde(serialize_with = "as_text_of")]
+        cause: Error,
+    },
+    /// A member's new settings do not work yet: it goes on with the old ones, and the new ones are tried on.
+    ReplacementFailed {
+        /// Whose.
+        member: MemberName,
+        /// Why, as far as is known.
+        #[serde(serialize_with = "as_text")]
+        cause: Option<Error>,
+    },
+    /// A member's new settings are in use.
+    Replaced {
+        /// Whose.
+        member: MemberName,
+    },
     /// Events that this reader was too slow for.
     Missed {
         /// How many.
@@ -146,6 +172,10 @@ pub enum EventKind {
 
 fn as_millis<S: serde::Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(value.as_secs_f64() * 1000.0)
+}
+
+fn as_text_of<S: serde::Serializer>(value: &Error, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
 }
 
 fn as_text<S: serde::Serializer>(value: &Option<Error>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -196,6 +226,12 @@ impl fmt::Display for EventKind {
             } => write!(f, "{member} is about to shut down"),
             Self::LameDuck { member, .. } => write!(f, "{member} is no lame duck any more"),
             Self::Switched {
+                to,
+                reason: Reason::Reconfigured,
+                took,
+                ..
+            } => write!(f, "traffic of {to} moved to its new connection in {took:?}"),
+            Self::Switched {
                 from: Some(from),
                 to,
                 took,
@@ -229,6 +265,21 @@ impl fmt::Display for EventKind {
                 write!(f, "{member} has finished and stays connected")
             }
             Self::DrainEnded { member, .. } => write!(f, "{member} has finished and is closed"),
+            Self::ConfigReloaded { changes } => {
+                write!(f, "the configuration was reloaded: {changes}")
+            }
+            Self::ReloadFailed { cause } => {
+                write!(
+                    f,
+                    "the new configuration was refused, nothing changed: {cause}"
+                )
+            }
+            Self::ReplacementFailed { member, cause } => write!(
+                f,
+                "the new settings of {member} do not work yet{}",
+                because(cause)
+            ),
+            Self::Replaced { member } => write!(f, "{member} has its new settings"),
             Self::Stalled => f.write_str("this process was stalled; no member is blamed for it"),
             Self::Missed { count } => write!(f, "{count} events were missed by a slow reader"),
             Self::Closed => f.write_str("the group is closed"),
@@ -247,6 +298,7 @@ fn word(reason: Reason) -> &'static str {
         Reason::Failback => "failback",
         Reason::Manual => "manual",
         Reason::Removed => "removed",
+        Reason::Reconfigured => "reconfigured",
     }
 }
 

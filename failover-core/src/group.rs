@@ -11,10 +11,11 @@ use backend_api::{Backend, Error, ErrorKind, FromOptions, MemberName, Slot, Weig
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::builder::Builder;
-use crate::config::{NewMember, Rules};
-use crate::driver::{Call, Control, Core, Moved, lock};
+use crate::config::{GroupConfig, NewMember};
+use crate::driver::{Call, Control, Core, Moved, guarded, lock};
 use crate::event::{Event, Events};
 use crate::machine::End;
+use crate::reload::{Origin, Reloaded};
 use crate::status::Status;
 
 /// A group of members, one of them active. Cheap to clone; the group closes when the last handle and the last client are
@@ -33,7 +34,7 @@ pub(crate) struct Inner<B: Backend> {
     pub(crate) client: B::Client,
     pub(crate) slot: Slot<B::Connection>,
     pub(crate) core: Arc<Mutex<Core<B>>>,
-    pub(crate) rules: Arc<Rules>,
+    pub(crate) origin: Arc<Origin>,
     pub(crate) calls: mpsc::UnboundedSender<Call<B>>,
     /// Weak, so that readers see the end of the events when the driver has ended.
     pub(crate) events: broadcast::WeakSender<Event>,
@@ -183,7 +184,8 @@ impl<B: Backend> Failover<B> {
     /// # Errors
     /// [`ErrorKind::Config`] or [`ErrorKind::DuplicateMember`]; the group is unchanged then.
     pub async fn add(&self, member: NewMember<B::Settings>) -> Result<(), Error> {
-        let member = member.under(&self.inner.rules.member)?;
+        let rules = lock(&self.inner.core).rules.clone();
+        let member = member.under(&rules.member)?;
         self.done(Control::Add(Box::new(member))).await
     }
 
@@ -246,6 +248,119 @@ impl<B: Backend> Failover<B> {
         self.done(Control::RehomeStandby).await
     }
 
+    /// Reads the file again that the group was opened from, and applies what differs: see [`apply`](Self::apply).
+    ///
+    /// # Errors
+    /// As there; also a file that cannot be read, and [`ErrorKind::Config`] for a group that was opened without a file.
+    pub async fn reload(&self) -> Result<Reloaded, Error>
+    where
+        B: FromOptions,
+    {
+        self.inner.origin.path()?;
+        let (origin, backend) = (self.inner.origin.clone(), self.inner.backend.clone());
+        // A secret file may lie on a disk that does not answer.
+        let read = tokio::task::spawn_blocking(move || origin.read_file(&*backend)).await;
+        let config = read.unwrap_or_else(|_| {
+            Err(Error::new(
+                ErrorKind::Panicked,
+                "the backend panicked while the configuration was read; see its message above",
+            ))
+        });
+        self.reconfigure(config).await
+    }
+
+    /// Applies a configuration in a TOML text: see [`apply`](Self::apply).
+    ///
+    /// Its `[backend]` table has to say what it said when the group was opened; nothing, for a group that was opened with
+    /// [`Builder::open`](crate::Builder::open). Relative secret files are looked for beside the group's file, if it has
+    /// one.
+    ///
+    /// # Errors
+    /// As there; errors in the text name line and column.
+    pub async fn reload_toml(&self, text: &str) -> Result<Reloaded, Error>
+    where
+        B: FromOptions,
+    {
+        let read = || self.inner.origin.read_text(text, &*self.inner.backend);
+        let config = guarded("the backend", read).and_then(|config| config);
+        self.reconfigure(config).await
+    }
+
+    /// Makes the group what a configuration says, without a pause in its traffic.
+    ///
+    /// The whole configuration is checked first; then what differs from the group *as it is now* is applied: also what an
+    /// operator changed meanwhile becomes what the configuration says, while a pin, a lame-duck mark and a suspended
+    /// failback stay. It returns as soon as the difference is accepted, and
+    /// [`EventKind::ConfigReloaded`](crate::EventKind::ConfigReloaded) says it too, unless nothing differs. How it goes on
+    /// is told by events and [`status`](Self::status).
+    ///
+    /// - **New members** are connected, checked, and take part. Where they stand in the configuration among members of
+    ///   the same weight matters at the next start only.
+    /// - **Missing members** go as soon as the group can do without them: the active when its traffic has moved to a
+    ///   healthy member that stays, and drained. Until then they serve on (`leaving` in the status). So all members of a
+    ///   group can be exchanged at once. The same holds for members that are disabled.
+    /// - **Other connection settings** (those of the backend, `timeouts.operation`, and whether a member is checked at
+    ///   all) get a connection of their own beside the old one. When it is proven and passes its checks it takes over:
+    ///   traffic moves to it, the old one drains ([`Reason::Reconfigured`](crate::Reason::Reconfigured),
+    ///   [`EventKind::Replaced`](crate::EventKind::Replaced)). As long as it does not, the member goes on as before
+    ///   (`replacing` in the status, [`EventKind::ReplacementFailed`](crate::EventKind::ReplacementFailed)), and the
+    ///   new settings are tried on with backoff until the next configuration. A member that has no connection of use is
+    ///   replaced at once.
+    /// - **Weights and other rules** hold from now on; what is under way keeps the deadline that it was given. `startup` is
+    ///   for the next start.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`], with all problems, for a configuration that is wrong, and for one that differs in what only a
+    /// restart can change: `group.name`, `group.unavailable.wait`, and `[backend]`. Nothing is changed then, and
+    /// [`EventKind::ReloadFailed`](crate::EventKind::ReloadFailed) says why. [`ErrorKind::Closed`] when the group is
+    /// closing.
+    ///
+    /// # Cancellation
+    /// Once it waits for its answer the configuration is on its way: dropping the future gives up the answer alone.
+    /// Configurations that come at the same time are applied one after another.
+    pub async fn apply(&self, config: GroupConfig<B::Settings>) -> Result<Reloaded, Error> {
+        self.reconfigure(Ok(config)).await
+    }
+
+    /// Watches the file that the group was opened from, and [`reload`](Self::reload)s it when it changes, for as long as
+    /// the group is there. Watching does not keep the group open; again is no error.
+    ///
+    /// Once a second the file, and the secret files that it names, are compared by content; a new content is read when it
+    /// has been the same for a moment. Nothing depends on how a file is replaced: in place, by renaming, or behind a
+    /// symbolic link, as Kubernetes does it. A broken content is reported once
+    /// ([`EventKind::ReloadFailed`](crate::EventKind::ReloadFailed)) and changes nothing; the next good one is applied.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] for a group that was opened without a file, [`ErrorKind::Closed`] if it is closed.
+    #[cfg(feature = "watch")]
+    pub fn watch(&self) -> Result<(), Error>
+    where
+        B: FromOptions,
+    {
+        let inner = &self.inner;
+        inner.origin.path()?;
+        let watcher = crate::reload::watch(
+            inner.origin.clone(),
+            inner.backend.clone(),
+            inner.calls.downgrade(),
+        );
+        let watching = inner.calls.send(Call::Watch(Box::pin(watcher)));
+        watching.map_err(|_| closed())
+    }
+
+    async fn reconfigure(
+        &self,
+        config: Result<GroupConfig<B::Settings>, Error>,
+    ) -> Result<Reloaded, Error> {
+        let (reply, answer) = oneshot::channel();
+        let config = config.map(Box::new);
+        self.inner
+            .calls
+            .send(Call::Reload { config, reply })
+            .map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
+    }
+
     /// Closes the group: operations fail with [`ErrorKind::Closed`], and when this returns no task and no socket of the
     /// group is left. Again is no error.
     pub async fn close(&self) {
@@ -263,14 +378,17 @@ impl<B: Backend> Failover<B> {
     }
 
     async fn call(&self, what: Control<B>) -> Result<Moved, Error> {
-        let closed = || Error::new(ErrorKind::Closed, "the group is closed");
         let (reply, answer) = oneshot::channel();
         self.inner
             .calls
-            .send(Call { what, reply })
+            .send(Call::Control { what, reply })
             .map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the group is closed")
 }
 
 impl<B: Backend> std::fmt::Debug for Failover<B> {

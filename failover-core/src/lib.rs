@@ -49,6 +49,7 @@
 //! | move traffic by hand | [`Failover::switch_to`], [`Failover::drain_to`] and their `_passive` forms |
 //! | watch | [`Failover::events`], [`Failover::status`], `tracing` |
 //! | configure | [`config`] |
+//! | change the configuration while it runs | [`Failover::reload`], [`Failover::apply`], and `watch` with that feature |
 //! | write a backend | [`api`], above all [`api::Backend`] |
 //! | test your own code under failures | [`memory`] |
 //!
@@ -56,6 +57,7 @@
 //!
 //! `memory` (default) is the embedded backend, `redis` the one for Redis. An application that uses one of them takes no
 //! other: `failover-core = { version = "0.1", default-features = false, features = ["redis"] }`.
+//! `watch` reloads the configuration when its file changes; it takes no further dependency.
 
 pub mod api;
 mod builder;
@@ -68,6 +70,7 @@ mod health;
 pub mod machine;
 #[cfg(feature = "memory")]
 pub mod memory;
+mod reload;
 pub mod status;
 
 pub use backend_api::{Error, ErrorKind, Fate};
@@ -77,4 +80,5 @@ pub use builder::Builder;
 pub use driver::Moved;
 pub use event::{Event, EventKind, Events, Kind, Reason};
 pub use group::Failover;
+pub use reload::Reloaded;
 pub use status::Status;

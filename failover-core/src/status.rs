@@ -77,7 +77,11 @@ pub struct MemberStatus {
     pub round_trip: Option<Duration>,
     /// Operations that succeeded and failed on it while it was active.
     pub operations: Operations,
-    /// The last error of its connection, dials or checks.
+    /// It has other settings, whose connection is not proven yet: it goes on with the old ones.
+    pub replacing: bool,
+    /// It goes, now or as soon as the group can do without it.
+    pub leaving: bool,
+    /// The last error of its connection, dials or checks; while it is `replacing`, that of the new settings.
     pub last_error: Option<String>,
 }
 

@@ -116,7 +116,7 @@ impl std::fmt::Debug for Startup {
 }
 
 /// How many members are kept warm beside the active.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Standby {
     /// All of them. The default.
@@ -163,6 +163,11 @@ impl HealthRules {
     /// Puts the backend's default checks in place where none are named.
     pub(crate) fn name_checks(&mut self, defaults: &[String]) {
         self.checks.get_or_insert_with(|| defaults.to_vec());
+    }
+
+    /// Whether there is nothing to check, once the default checks are named.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.checks.as_ref().is_some_and(Vec::is_empty)
     }
 
     /// The longest that one whole check can take.

@@ -48,12 +48,17 @@ impl<B: Backend> Driver<B> {
                 let states = core.directory.states(&core.machine);
                 let text = format!(
                     "the startup policy `{:?}` cannot be met: {states}",
-                    self.rules.startup
+                    core.rules.startup
                 );
                 self.started(Err(Error::new(ErrorKind::Startup, text)));
             }
             Action::Answer(request, answer) => self.reply(core, request, answer),
             Action::Forget(id) => core.directory.remove(id),
+            Action::Replaced(old, new) => {
+                core.directory.rename(old, new);
+                let member = core.directory.name(new);
+                self.emit(EventKind::Replaced { member });
+            }
             Action::Tell(news) => self.tell(core, news),
             Action::Closed => {}
         }
@@ -78,7 +83,7 @@ impl<B: Backend> Driver<B> {
             return;
         };
         let (member, backend) = (entry.member.clone(), self.backend.clone());
-        let operation = entry.timeouts.operation;
+        let operation = entry.rules.timeouts.operation;
         let signals = self.source.signals(member.name.clone(), generation);
         self.voices.insert(generation, Voice::new(signals.clone()));
         let reply = Reply::new(
@@ -344,6 +349,10 @@ impl<B: Backend> Driver<B> {
                 kept,
             },
             News::Stalled => EventKind::Stalled,
+            News::ReplacementFailed(id) => EventKind::ReplacementFailed {
+                member: name(id),
+                cause: directory.cause(id),
+            },
         });
     }
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use backend_api::{Backend, Error, ErrorKind, Member, MemberName};
 
 use super::sample::Sample;
-use crate::config::Timeouts;
+use crate::config::{MemberConfig, MemberRules};
 use crate::health::CheckPlan;
-use crate::machine::{LinkView, Machine, MemberId, MemberView};
+use crate::machine::{LinkView, Machine, MemberId, MemberView, NewMember};
 use crate::status::{MemberStatus, Operations, Status};
 
 /// How many members an error text names; the status names all.
@@ -21,10 +21,22 @@ const NAMED: usize = 8;
 pub(crate) struct Entry<B: Backend> {
     pub(crate) member: Arc<Member<B::Settings>>,
     pub(crate) plan: Arc<CheckPlan<B>>,
-    pub(crate) timeouts: Timeouts,
+    pub(crate) rules: Arc<MemberRules>,
     pub(crate) last_error: Option<Error>,
     pub(crate) round_trip: Option<Duration>,
     pub(crate) operations: Operations,
+}
+
+/// How a member's configuration differs from what it runs with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Difference {
+    None,
+    /// In rules that can be changed under its connection.
+    Rules,
+    /// It needs another connection.
+    Connection,
+    /// It was about to get another connection, and is to keep the one that it has.
+    Back,
 }
 
 /// All members by number, and their numbers by name.
@@ -46,11 +58,10 @@ impl<B: Backend> Directory<B> {
     /// Gives a member its number. A name that is taken is refused.
     pub(crate) fn insert(
         &mut self,
-        member: Member<B::Settings>,
+        config: MemberConfig<B::Settings>,
         plan: CheckPlan<B>,
-        timeouts: Timeouts,
-    ) -> Result<MemberId, Error> {
-        let name = member.name.clone();
+    ) -> Result<NewMember, Error> {
+        let name = config.member.name.clone();
         if self.numbers.contains_key(&name) {
             return Err(Error::new(
                 ErrorKind::DuplicateMember,
@@ -58,26 +69,108 @@ impl<B: Backend> Directory<B> {
             )
             .with_member(&name));
         }
+        Ok(self.insert_anew(config, plan))
+    }
+
+    /// The same where the name may be that of a member that is going: it means the new one from here on.
+    pub(crate) fn insert_anew(
+        &mut self,
+        config: MemberConfig<B::Settings>,
+        plan: CheckPlan<B>,
+    ) -> NewMember {
+        let name = config.member.name.clone();
+        let new = self.insert_beside(config, plan);
+        self.numbers.insert(name, new.id);
+        new
+    }
+
+    /// The same beside the member of that name, which keeps it until [`rename`](Self::rename).
+    pub(crate) fn insert_beside(
+        &mut self,
+        config: MemberConfig<B::Settings>,
+        plan: CheckPlan<B>,
+    ) -> NewMember {
         let id = MemberId(self.next);
         self.next += 1;
-        self.numbers.insert(name, id);
+        let rules = Arc::new(config.rules);
+        let new = NewMember {
+            id,
+            weight: config.member.weight,
+            enabled: config.enabled,
+            rules: rules.clone(),
+        };
         self.entries.insert(
             id,
             Entry {
-                member: Arc::new(member),
+                member: Arc::new(config.member),
                 plan: Arc::new(plan),
-                timeouts,
+                rules,
                 last_error: None,
                 round_trip: None,
                 operations: Operations::default(),
             },
         );
-        Ok(id)
+        new
     }
 
+    /// Who has a name: members that are going or coming under the name of another are left out.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (MemberId, &Entry<B>)> + '_ {
+        self.entries
+            .iter()
+            .filter(|(id, entry)| self.numbers.get(&entry.member.name) == Some(id))
+            .map(|(id, entry)| (*id, entry))
+    }
+
+    /// What changed between a member, as it is or is about to be, and a new configuration of it.
+    pub(crate) fn difference(
+        &self,
+        id: MemberId,
+        successor: Option<MemberId>,
+        config: &MemberConfig<B::Settings>,
+    ) -> Difference {
+        let entry = |id: &MemberId| self.entries.get(id);
+        let (Some(now), coming) = (entry(&id), successor.as_ref().and_then(entry)) else {
+            return Difference::None;
+        };
+        // Beside the settings, what a connection is dialled with, and what it is healthy by.
+        let same_connection = |entry: &Entry<B>| {
+            let (ours, theirs) = (&*entry.rules, &config.rules);
+            entry.member.settings == config.member.settings
+                && ours.timeouts.operation == theirs.timeouts.operation
+                && ours.health.is_empty() == theirs.health.is_empty()
+        };
+        match coming {
+            Some(coming) if same_connection(coming) && *coming.rules == config.rules => {
+                Difference::None
+            }
+            Some(_) if same_connection(now) => Difference::Back,
+            Some(_) => Difference::Connection,
+            None if !same_connection(now) => Difference::Connection,
+            None if *now.rules != config.rules => Difference::Rules,
+            None => Difference::None,
+        }
+    }
+
+    /// The number of a name, if there is one.
+    pub(crate) fn number(&self, name: &MemberName) -> Option<MemberId> {
+        self.numbers.get(name).copied()
+    }
+
+    /// Forgets a member. Its name stays if it means another by now.
     pub(crate) fn remove(&mut self, id: MemberId) {
-        if let Some(entry) = self.entries.remove(&id) {
+        if let Some(entry) = self.entries.remove(&id)
+            && self.numbers.get(&entry.member.name) == Some(&id)
+        {
             self.numbers.remove(&entry.member.name);
+        }
+    }
+
+    /// The name of `old` means `new` from here on. What was counted under it goes on.
+    pub(crate) fn rename(&mut self, old: MemberId, new: MemberId) {
+        let before = self.entries.get(&old).map(|entry| entry.operations);
+        if let Some(entry) = self.entries.get_mut(&new) {
+            entry.operations = before.unwrap_or_default();
+            self.numbers.insert(entry.member.name.clone(), new);
         }
     }
 
@@ -85,12 +178,12 @@ impl<B: Backend> Directory<B> {
     pub(crate) fn find(&self, name: &MemberName) -> Result<MemberId, Error> {
         self.numbers.get(name).copied().ok_or_else(|| {
             let mut text = String::from("there is no member of that name; there are ");
-            for (index, entry) in self.entries.values().take(NAMED).enumerate() {
+            for (index, (_, entry)) in self.named().take(NAMED).enumerate() {
                 let comma = if index == 0 { "" } else { ", " };
                 let _ = write!(text, "{comma}{}", entry.member.name);
             }
-            if self.entries.len() > NAMED {
-                let _ = write!(text, " and {} more", self.entries.len() - NAMED);
+            if self.numbers.len() > NAMED {
+                let _ = write!(text, " and {} more", self.numbers.len() - NAMED);
             }
             Error::new(ErrorKind::UnknownMember, text).with_member(name)
         })
@@ -107,7 +200,7 @@ impl<B: Backend> Directory<B> {
     pub(crate) fn proof_bound(&self, id: MemberId) -> Duration {
         self.entries
             .get(&id)
-            .map_or(Duration::MAX, |entry| entry.timeouts.prove)
+            .map_or(Duration::MAX, |entry| entry.rules.timeouts.prove)
     }
 
     pub(crate) fn cause(&self, id: MemberId) -> Option<Error> {
@@ -131,8 +224,10 @@ impl<B: Backend> Directory<B> {
     /// One line that names every member's state, for whoever is told that there is no active.
     pub(crate) fn states(&self, machine: &Machine) -> String {
         let mut text = String::new();
-        let members = machine.member_views();
-        let more = members.len().saturating_sub(NAMED);
+        let more = self.numbers.len().saturating_sub(NAMED);
+        let members = machine
+            .member_views()
+            .filter(|member| self.is_named(member));
         for (index, member) in members.take(NAMED).enumerate() {
             let comma = if index == 0 { "" } else { "; " };
             let _ = write!(text, "{comma}{}: {}", self.name(member.id), state(&member));
@@ -147,7 +242,14 @@ impl<B: Backend> Directory<B> {
     }
 
     pub(crate) fn status(&self, group: Arc<str>, machine: &Machine) -> Status {
-        let view = machine.view();
+        let mut view = machine.view();
+        let coming: HashMap<MemberId, MemberId> = view
+            .members
+            .iter()
+            .filter_map(|member| Some((member.replaces?, member.id)))
+            .collect();
+        view.members.retain(|member| self.is_named(member));
+        view.members.sort_by_key(|member| member.place);
         Status {
             group,
             active: view.active.map(|id| self.name(id)),
@@ -158,13 +260,20 @@ impl<B: Backend> Directory<B> {
             members: view
                 .members
                 .iter()
-                .map(|member| self.member_status(member))
+                .map(|member| self.member_status(member, coming.get(&member.id).copied()))
                 .collect(),
         }
     }
 
-    fn member_status(&self, view: &MemberView) -> MemberStatus {
+    fn is_named(&self, member: &MemberView) -> bool {
+        let entry = self.entries.get(&member.id);
+        entry.is_some_and(|entry| self.numbers.get(&entry.member.name) == Some(&member.id))
+    }
+
+    fn member_status(&self, view: &MemberView, coming: Option<MemberId>) -> MemberStatus {
         let entry = self.entries.get(&view.id);
+        // Why its new settings do not work yet is what people want to know first.
+        let coming_error = coming.and_then(|id| self.cause(id));
         MemberStatus {
             name: self.name(view.id),
             weight: view.weight,
@@ -180,8 +289,11 @@ impl<B: Backend> Directory<B> {
             next_dial: view.next_dial,
             round_trip: entry.and_then(|entry| entry.round_trip),
             operations: entry.map(|entry| entry.operations).unwrap_or_default(),
-            last_error: entry
-                .and_then(|entry| entry.last_error.as_ref())
+            replacing: coming.is_some(),
+            leaving: view.leaving,
+            last_error: coming_error
+                .as_ref()
+                .or(entry.and_then(|entry| entry.last_error.as_ref()))
                 .map(|error| error.message().to_owned()),
         }
     }

@@ -32,6 +32,8 @@ impl<B: Backend> Driver<B> {
     /// inbox, and goes too. A retirement that hangs is neither waited for for ever nor dropped.
     pub(super) async fn finish(mut self) {
         self.slot.close();
+        #[cfg(feature = "watch")]
+        self.watching.shutdown().await;
         let _ = timeout(LAST_WAIT, self.tasks.shutdown()).await;
         self.inbox.close();
         while let Some(answer) = self.inbox.recv().await {

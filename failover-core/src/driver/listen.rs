@@ -1,7 +1,5 @@
 //! Taking what happened: one wait for everything, then all that is there, as one batch.
 
-use std::sync::Arc;
-
 use backend_api::engine::Heard;
 use backend_api::{Backend, Generation, Signal};
 use tokio::time::Instant;
@@ -9,7 +7,7 @@ use tokio::time::Instant;
 use super::answer::Caller;
 use super::message::{Answered, Call, Control};
 use super::{Driver, Line, Voice, lock};
-use crate::machine::{Failure, Input, MemberId, NewMember, Request};
+use crate::machine::{Failure, Input, MemberId, Request};
 
 enum Woken<B: Backend> {
     Answered(Answered<B>),
@@ -172,7 +170,21 @@ impl<B: Backend> Driver<B> {
     }
 
     fn called(&mut self, call: Call<B>) -> Option<Input> {
-        let Call { what, reply } = call;
+        let (what, reply) = match call {
+            Call::Control { what, reply } => (what, reply),
+            // Compared with what the members are once everything before it has been taken.
+            Call::Reload { config, reply } => {
+                self.reloads.push_back((config, reply));
+                return None;
+            }
+            #[cfg(feature = "watch")]
+            Call::Watch(watcher) => {
+                if self.watching.is_empty() {
+                    self.watching.spawn(watcher);
+                }
+                return None;
+            }
+        };
         match self.translate(what) {
             Ok(request) => Some(self.request(request, Caller::Waiting(reply))),
             Err(error) => {
@@ -209,17 +221,8 @@ impl<B: Backend> Driver<B> {
             }
             Control::Add(config) => {
                 let mut config = *config;
-                let plan = self.plan(&mut config)?;
-                let weight = config.member.weight;
-                let id = core
-                    .directory
-                    .insert(config.member, plan, config.rules.timeouts)?;
-                Request::Add(NewMember {
-                    id,
-                    weight,
-                    enabled: config.enabled,
-                    rules: Arc::new(config.rules),
-                })
+                let plan = self.plan(&core.rules, &mut config)?;
+                Request::Add(core.directory.insert(config, plan)?)
             }
         })
     }

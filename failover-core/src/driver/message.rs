@@ -5,8 +5,9 @@ use std::time::Duration;
 use backend_api::{Backend, Error, Generation, MemberName, Weight};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::config::MemberConfig;
+use crate::config::{GroupConfig, MemberConfig};
 use crate::machine::{End, Input, MemberId, Op};
+use crate::reload::Reloaded;
 
 /// An answer of a task that the driver spawned.
 pub(super) enum Answered<B: Backend> {
@@ -18,10 +19,21 @@ pub(super) enum Answered<B: Backend> {
     Proven(MemberId, Op, Duration),
 }
 
-/// A call of a control operation.
-pub(crate) struct Call<B: Backend> {
-    pub(crate) what: Control<B>,
-    pub(crate) reply: oneshot::Sender<Result<Moved, Error>>,
+/// What handles send.
+pub(crate) enum Call<B: Backend> {
+    /// A control operation.
+    Control {
+        what: Control<B>,
+        reply: oneshot::Sender<Result<Moved, Error>>,
+    },
+    /// A new configuration, or why there is none.
+    Reload {
+        config: Result<Box<GroupConfig<B::Settings>>, Error>,
+        reply: oneshot::Sender<Result<Reloaded, Error>>,
+    },
+    /// Something that runs beside the group until the group ends.
+    #[cfg(feature = "watch")]
+    Watch(std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
 }
 
 /// What a control operation did.

@@ -11,10 +11,11 @@ mod finish;
 mod guard;
 mod listen;
 mod message;
+mod reload;
 mod running;
 mod sample;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -43,6 +44,8 @@ use crate::machine::{Input, Machine, MemberId, Request, RequestId, Time};
 pub(crate) struct Core<B: Backend> {
     pub(crate) machine: Machine,
     pub(crate) directory: Directory<B>,
+    /// As they are now: a new configuration may change them.
+    pub(crate) rules: Arc<Rules>,
 }
 
 /// A shared core. A panic inside the machine would be a bug there; what it left behind can still be looked at.
@@ -54,7 +57,6 @@ pub(crate) fn lock<B: Backend>(core: &Mutex<Core<B>>) -> MutexGuard<'_, Core<B>>
 /// What a driver is made of.
 pub(crate) struct Parts<B: Backend> {
     pub(crate) backend: Arc<B>,
-    pub(crate) rules: Arc<Rules>,
     pub(crate) group: Arc<str>,
     pub(crate) core: Arc<Mutex<Core<B>>>,
     pub(crate) checks: Vec<Arc<dyn backend_api::HealthCheck<B>>>,
@@ -94,7 +96,6 @@ impl<B: Backend> Voice<B> {
 /// See the [module](self).
 pub(crate) struct Driver<B: Backend> {
     backend: Arc<B>,
-    rules: Arc<Rules>,
     group: Arc<str>,
     core: Arc<Mutex<Core<B>>>,
     checks: Vec<Arc<dyn backend_api::HealthCheck<B>>>,
@@ -121,6 +122,10 @@ pub(crate) struct Driver<B: Backend> {
     source: SignalSource<B::Settings>,
     heard: mpsc::UnboundedReceiver<Heard<B::Settings>>,
     callers: HashMap<RequestId, answer::Caller>,
+    /// New configurations, each to be looked at when the one before it is applied.
+    reloads: VecDeque<reload::Order<B>>,
+    #[cfg(feature = "watch")]
+    watching: JoinSet<()>,
     next_request: u64,
     abandoned: bool,
     /// Operations fail from here on, though connections are still being ended.
@@ -131,11 +136,10 @@ impl<B: Backend> Driver<B> {
     pub(crate) fn new(parts: Parts<B>) -> Self {
         let (answers, inbox) = mpsc::unbounded_channel();
         let (source, heard) = backend_api::engine::signal_channel();
-        let sampler = Sampler::new(&parts.rules);
+        let sampler = Sampler::new(&lock(&parts.core).rules);
         parts.slot.set_overdue(sampler.overdue());
         Self {
             backend: parts.backend,
-            rules: parts.rules,
             group: parts.group,
             core: parts.core,
             checks: parts.checks,
@@ -158,6 +162,9 @@ impl<B: Backend> Driver<B> {
             source,
             heard,
             callers: HashMap::new(),
+            reloads: VecDeque::new(),
+            #[cfg(feature = "watch")]
+            watching: JoinSet::new(),
             next_request: 0,
             abandoned: false,
             closing: false,
@@ -179,6 +186,10 @@ impl<B: Backend> Driver<B> {
         while !lock(&self.core).machine.is_closed() {
             self.listen(&mut batch).await;
             self.step(&mut batch);
+            while let Some(order) = self.reloads.pop_front() {
+                self.reload(order, &mut batch);
+                self.step(&mut batch);
+            }
         }
     }
 
@@ -228,9 +239,13 @@ impl<B: Backend> Driver<B> {
     }
 
     /// The checks of a member that is added, once it has passed what a configuration has to pass.
-    fn plan(&self, config: &mut MemberConfig<B::Settings>) -> Result<CheckPlan<B>, Error> {
+    fn plan(
+        &self,
+        rules: &Rules,
+        config: &mut MemberConfig<B::Settings>,
+    ) -> Result<CheckPlan<B>, Error> {
         let alone = GroupConfig {
-            rules: (*self.rules).clone(),
+            rules: rules.clone(),
             members: vec![MemberConfig {
                 enabled: true,
                 ..config.clone()
@@ -249,13 +264,14 @@ fn log(event: &Event) {
     use EventKind as K;
     let group = &*event.group;
     match &event.kind {
-        K::Degraded | K::AllMembersDown { .. } | K::Stalled => {
+        K::Degraded | K::AllMembersDown { .. } | K::Stalled | K::ReloadFailed { .. } => {
             tracing::warn!(group, "{event}");
         }
         K::Lost { member, .. }
         | K::DialFailed { member, .. }
         | K::BreakerChanged { member, .. }
         | K::LameDuck { member, .. }
+        | K::ReplacementFailed { member, .. }
         | K::HealthChanged { member, .. } => {
             tracing::warn!(group, member = member.as_str(), "{event}");
         }
@@ -265,9 +281,14 @@ fn log(event: &Event) {
         | K::DrainEnded { member, .. } => {
             tracing::debug!(group, member = member.as_str(), "{event}");
         }
+        K::Replaced { member } => {
+            tracing::info!(group, member = member.as_str(), "{event}");
+        }
         K::Switched { to, .. } | K::SwitchAborted { to, .. } => {
             tracing::info!(group, member = to.as_str(), "{event}");
         }
-        K::WholeAgain | K::Missed { .. } | K::Closed => tracing::info!(group, "{event}"),
+        K::WholeAgain | K::Missed { .. } | K::ConfigReloaded { .. } | K::Closed => {
+            tracing::info!(group, "{event}");
+        }
     }
 }

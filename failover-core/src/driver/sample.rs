@@ -69,6 +69,21 @@ pub(super) struct Sampler<C> {
 
 impl<C> Sampler<C> {
     pub(super) fn new(rules: &Rules) -> Self {
+        let mut sampler = Self {
+            period: SHORTEST_TICK,
+            overdue: u32::MAX,
+            tolerance: SHORTEST_TICK,
+            next: Instant::now(),
+            counted: HashMap::new(),
+            over: Vec::new(),
+            discounted: 0,
+        };
+        sampler.tune(rules);
+        sampler
+    }
+
+    /// Ticks as these rules want it, from here on.
+    pub(super) fn tune(&mut self, rules: &Rules) {
         let member = &rules.member;
         let operation = member.timeouts.operation;
         let period = (operation / TICKS_PER_OPERATION)
@@ -78,15 +93,10 @@ impl<C> Sampler<C> {
         // Being late by half a timeout makes a timeout meaningless.
         let tolerance = (member.timeouts.prove.min(member.health.timeout) / 2)
             .clamp(Duration::from_millis(20), Duration::from_millis(100));
-        Self {
-            period,
-            overdue: u32::try_from(overdue).unwrap_or(u32::MAX),
-            tolerance,
-            next: Instant::now() + period,
-            counted: HashMap::new(),
-            over: Vec::new(),
-            discounted: 0,
-        }
+        self.period = period;
+        self.overdue = u32::try_from(overdue).unwrap_or(u32::MAX);
+        self.tolerance = tolerance;
+        self.next = Instant::now() + period;
     }
 
     /// After how many ticks an operation that is given up counts as timed out.

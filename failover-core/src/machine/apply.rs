@@ -231,7 +231,11 @@ impl Machine {
         };
         let (stage, generation) = (open.stage, open.generation);
         let held_back = self.fitness(member) >= Fitness::HeldBack;
-        self.tell(News::Lost(id, generation));
+        self.tell(if self.is_successor(id) {
+            News::ReplacementFailed(id)
+        } else {
+            News::Lost(id, generation)
+        });
         // A connection that served was no dial in vain.
         let served = matches!(stage, Stage::Active | Stage::Draining | Stage::Standby);
         self.count_failure(id, !served);

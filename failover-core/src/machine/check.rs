@@ -127,7 +127,11 @@ impl Machine {
         }
         // That a member is healthy at first is no news.
         let first = member.told.replace(is).is_none();
-        if !(first && is) {
+        if self.is_successor(id) {
+            if !is {
+                self.tell(News::ReplacementFailed(id));
+            }
+        } else if !(first && is) {
             self.tell(News::Health(id, is));
         }
     }

@@ -15,7 +15,7 @@ pub(super) enum Fitness {
     Fit,
     /// Not checked yet.
     Unknown,
-    /// Healthy, but held back by grace, breaker or mark.
+    /// Healthy, but held back by grace, breaker or mark, or about to go.
     HeldBack,
     /// Fails its checks.
     Unhealthy,
@@ -33,7 +33,10 @@ impl Machine {
     }
 
     pub(super) fn fitness(&self, member: &Member) -> Fitness {
-        let held = member.mark.is_some() || member.broken || self.in_grace(member.id);
+        let held = member.mark.is_some()
+            || member.broken
+            || member.outgoing.is_some()
+            || self.in_grace(member.id);
         match member.health {
             Health::Unhealthy { .. } => Fitness::Unhealthy,
             _ if held => Fitness::HeldBack,
@@ -53,7 +56,10 @@ impl Machine {
     /// The pool's order, with the declared order among equals.
     pub(super) fn order(&self, role: Role, a: &Member, b: &Member) -> Ordering {
         let (x, y) = (a.candidate(self.now), b.candidate(self.now));
-        self.rules.pool.compare(role, &x, &y).then(a.id.cmp(&b.id))
+        self.rules
+            .pool
+            .compare(role, &x, &y)
+            .then((a.place, a.id).cmp(&(b.place, b.id)))
     }
 
     /// The first of those that `select` lets through.

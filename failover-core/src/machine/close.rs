@@ -37,7 +37,7 @@ impl Machine {
             .members
             .iter_mut()
             .filter_map(|member| member.leaving.take())
-            .map(|(_, request): (Leaving, RequestId)| request)
+            .filter_map(|(_, request): (Leaving, Option<RequestId>)| request)
             .collect();
         for request in leaving {
             self.refuse(request, Refusal::Closed);

@@ -29,12 +29,15 @@ impl Machine {
         let others = self
             .members
             .iter()
-            .filter(|member| member.enabled && member.id != active);
+            .filter(|member| member.takes_part() && member.id != active);
         let wanted = match self.rules.standby {
             Standby::All => others.count().min(1),
             Standby::Count(count) => others.count().min(count as usize),
         };
         let at_hand = |member: &Member| {
+            if !member.takes_part() {
+                return false;
+            }
             // Once missed, only an armed one makes the group whole.
             (member.stage() == Some(Stage::Standby) && !member.is_unhealthy())
                 || (!self.degraded && self.is_coming(member))

@@ -24,9 +24,10 @@ impl Machine {
                 self.arm_ready();
                 self.prove_again();
                 self.redial_lost();
+                self.dial_successors();
                 match (self.active, self.rules.standby) {
                     (_, Standby::All) => self.dial_all(false),
-                    (Some(_), Standby::Count(count)) => self.keep_warm(count as usize),
+                    (Some(_), Standby::Count(count)) => self.keep_warm(count),
                     (None, Standby::Count(_)) => self.dial_in_turn(),
                 }
             }
@@ -179,7 +180,11 @@ impl Machine {
         if self.redial == Some(id) {
             self.end_redial();
         }
-        self.tell(News::DialFailed(id));
+        self.tell(if self.is_successor(id) {
+            News::ReplacementFailed(id)
+        } else {
+            News::DialFailed(id)
+        });
         self.count_failure(id, true);
         if let Some(switch) = &self.switch
             && switch.to == id

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use backend_api::{ErrorKind, Generation, Weight};
 
-use crate::config::MemberRules;
+use crate::config::{MemberRules, Rules};
 
 /// A member, by a number that is never used again. The driver knows the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -157,6 +157,27 @@ pub enum Request {
     ClearMark(MemberId),
     /// Replace the standbys by fresh connections.
     Rehome,
+    /// Remove a member, or keep it out, as soon as the group can do without it: answered at once, never refused for want
+    /// of a standby. [`Request::Enable`] takes it back.
+    PhaseOut {
+        /// Who.
+        member: MemberId,
+        /// Removed, not only kept out.
+        remove: bool,
+    },
+    /// Put a member in the place of another, once it is proven and fit. An earlier one for the same place is dropped.
+    Replace {
+        /// Who serves until then.
+        old: MemberId,
+        /// Who comes.
+        new: NewMember,
+    },
+    /// Drop whoever was to replace this member.
+    KeepAsIs(MemberId),
+    /// Change the rules of a member, and of whoever is to replace it. Whether it is checked at all is not changed so.
+    SetRules(MemberId, Arc<MemberRules>),
+    /// Change the rules of the group. Those of its start stay.
+    SetGroupRules(Arc<Rules>),
 }
 
 /// What a control operation is answered.
@@ -215,6 +236,8 @@ pub enum Reason {
     Manual,
     /// The active was removed or disabled.
     Removed,
+    /// The active got other connection settings, and goes on with them.
+    Reconfigured,
 }
 
 /// How the old connection ends.
@@ -274,6 +297,8 @@ pub enum News {
     DrainEnded(MemberId, bool),
     /// The process was stalled: what timed out meanwhile condemned nobody.
     Stalled,
+    /// Whoever is to replace a member could not be connected, or is not fit.
+    ReplacementFailed(MemberId),
 }
 
 /// Something to do.
@@ -307,6 +332,8 @@ pub enum Action {
     Answer(RequestId, Answer),
     /// A member is gone; its number will not come again.
     Forget(MemberId),
+    /// The first gives its place, and its name, to the second.
+    Replaced(MemberId, MemberId),
     /// Tell people and programs.
     Tell(News),
     /// Nothing is left.

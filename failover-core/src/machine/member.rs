@@ -102,8 +102,15 @@ pub(super) struct Member {
     pub(super) weight: Weight,
     pub(super) rules: Arc<MemberRules>,
     pub(super) enabled: bool,
-    /// The calls that wait for it to go.
-    pub(super) leaving: Option<(Leaving, super::RequestId)>,
+    /// It goes, and the call that waits for that, if any does.
+    pub(super) leaving: Option<(Leaving, Option<super::RequestId>)>,
+    /// It goes as soon as the group can do without it; until then it serves on, as a last resort.
+    pub(super) outgoing: Option<Leaving>,
+    /// It takes this one's place once it is proven and fit. Until then it is nobody's member: no traffic, no standby, in
+    /// no count.
+    pub(super) replaces: Option<MemberId>,
+    /// Its place in the declared order; whoever replaces a member inherits it.
+    pub(super) place: u32,
     pub(super) link: Link,
     pub(super) health: Health,
     /// The verdict that was last told, so that only changes are news.
@@ -134,6 +141,9 @@ impl Member {
             rules: new.rules,
             enabled: new.enabled,
             leaving: None,
+            outgoing: None,
+            replaces: None,
+            place: new.id.0,
             link: Link::Cold,
             health: Health::Unknown,
             told: None,
@@ -175,18 +185,19 @@ impl Member {
             .is_some_and(|open| open.generation == generation)
     }
 
-    /// It takes part: neither disabled nor on its way out.
+    /// It takes part: neither disabled, nor on its way out, nor yet to take another's place.
     pub(super) fn takes_part(&self) -> bool {
-        self.enabled && self.leaving.is_none()
+        self.enabled && self.leaving.is_none() && self.replaces.is_none()
+    }
+
+    /// It takes part, and nobody asked it to go.
+    pub(super) fn stays(&self) -> bool {
+        self.takes_part() && self.outgoing.is_none()
     }
 
     pub(super) fn is_checked(&self) -> bool {
         // `None` are the backend's default checks, which the driver has put in place by name before.
-        self.rules
-            .health
-            .checks
-            .as_ref()
-            .is_none_or(|names| !names.is_empty())
+        !self.rules.health.is_empty()
     }
 
     pub(super) fn is_healthy(&self) -> bool {
@@ -202,7 +213,7 @@ impl Member {
     }
 
     pub(super) fn candidate(&self, now: Time) -> Candidate {
-        let mut candidate = Candidate::new(self.weight, self.id.0);
+        let mut candidate = Candidate::new(self.weight, self.place);
         candidate.failures = self.failures;
         candidate.last_failure = self.last_failure.map(|at| now.since(at));
         candidate.ticket = self.ticket;

@@ -16,7 +16,7 @@
 //! | `apply` | inputs and timers become state |
 //! | `settle` | the order of decisions |
 //! | `startup`, `choose`, `switch`, `reconsider`, `redial`, `dial`, `warm`, `check`, `close` | the decisions |
-//! | `rules` | a room for each rule: breaker, grace, failback, lame duck, membership, stalls |
+//! | `rules` | a room for each rule: breaker, grace, failback, lame duck, membership, replacement, new rules, stalls |
 //! | `view` | what the rest of the program sees |
 //!
 //! Proven by `tests` (tables, and random histories), by `search` (every order of everything that can happen to a small
@@ -65,7 +65,7 @@ use random::Random;
 use switch::Switch;
 pub use time::Time;
 use timers::Timers;
-pub use view::{LinkView, MemberView, View};
+pub use view::{LinkView, MemberView, Membership, View};
 
 use crate::config::Rules;
 
@@ -109,6 +109,8 @@ pub struct Machine {
     forced: Option<MemberId>,
     /// The member that traffic is about to go back to, while its timer runs.
     returning: Option<MemberId>,
+    /// Some are to go, or to take another's place; nobody looks for them otherwise.
+    shifting: bool,
     /// How often all members were tried in vain.
     attempts: u32,
     degraded: bool,
@@ -151,6 +153,7 @@ impl Machine {
             suspended: None,
             forced: None,
             returning: None,
+            shifting: false,
             attempts: 0,
             degraded: false,
             timers: Timers::default(),

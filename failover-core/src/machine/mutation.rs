@@ -28,6 +28,8 @@ pub(super) enum Mutation {
     NeverRedial,
     /// A connection that drained and is active again is not checked.
     ForgetChecks,
+    /// A replacement takes over as soon as it is connected.
+    ReplaceUnproven,
 }
 
 impl super::Machine {

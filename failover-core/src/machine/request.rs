@@ -13,6 +13,11 @@ impl Machine {
             self.refuse(id, Refusal::Closed);
             return;
         }
+        // Whoever is yet to take a place has no name that anybody could call.
+        if Self::subject(&request).is_some_and(|member| self.is_successor(member)) {
+            self.refuse(id, Refusal::Unknown);
+            return;
+        }
         match request {
             Request::Close => self.close_requested(id),
             // Moves are taken in turn; everything else at once.
@@ -29,6 +34,35 @@ impl Machine {
             Request::Mark(member) => self.operator_mark(id, member),
             Request::ClearMark(member) => self.operator_clear(id, member),
             Request::Rehome => self.rehome(id),
+            Request::PhaseOut { member, remove } => self.phase_out(id, member, remove),
+            Request::Replace { old, new } => self.replace(id, old, new),
+            Request::KeepAsIs(member) => self.keep_as_is(id, member),
+            Request::SetRules(member, rules) => self.set_rules(id, member, &rules),
+            Request::SetGroupRules(rules) => self.set_group_rules(id, &rules),
+        }
+    }
+
+    /// The member that a request is about.
+    fn subject(request: &Request) -> Option<MemberId> {
+        match request {
+            Request::SwitchTo { to: id, .. }
+            | Request::Remove(id)
+            | Request::SetWeight(id, _)
+            | Request::Enable(id)
+            | Request::Disable(id)
+            | Request::Mark(id)
+            | Request::ClearMark(id)
+            | Request::PhaseOut { member: id, .. }
+            | Request::Replace { old: id, .. }
+            | Request::KeepAsIs(id)
+            | Request::SetRules(id, _) => Some(*id),
+            Request::SwitchToPassive { .. }
+            | Request::Close
+            | Request::Add(_)
+            | Request::Pin
+            | Request::Release
+            | Request::Rehome
+            | Request::SetGroupRules(_) => None,
         }
     }
 
@@ -67,7 +101,9 @@ impl Machine {
             Link::Open(open) => {
                 let good = match self.fitness(member) {
                     Fitness::Fit | Fitness::Unknown => true,
-                    Fitness::HeldBack => member.mark.is_none() && !member.broken,
+                    Fitness::HeldBack => {
+                        member.mark.is_none() && !member.broken && member.outgoing.is_none()
+                    }
                     Fitness::Unhealthy => false,
                 };
                 (good || force) && open.stage != Stage::Unproven && self.is_usable(member)

@@ -14,17 +14,42 @@ impl Machine {
             self.reconsider_redial();
             self.reconsider_switch();
             self.settle_requests();
-            self.settle_active();
         }
         if self.phase == Phase::Closing {
             self.settle_close();
         }
-        // Whoever leaves makes room for a standby.
-        self.settle_departures();
-        if self.phase == Phase::Running {
-            self.settle_links();
+        loop {
+            let running = self.phase == Phase::Running;
+            if running {
+                self.settle_places();
+                self.settle_active();
+            }
+            // Whoever leaves makes room for a standby, and for whoever takes its place.
+            let gone = self.settle_departures();
+            if running && !gone {
+                self.settle_links();
+            }
+            // A move that was given up, or a connection that was ended, sets somebody free to go.
+            let changed = running && self.settle_places();
+            if !gone && !changed {
+                break;
+            }
         }
         self.settle_condition();
+    }
+
+    /// Lets those go that are to go, and those take their places that are to take them. Whether that changed anything.
+    fn settle_places(&mut self) -> bool {
+        if !self.shifting {
+            return false;
+        }
+        let going = self.settle_outgoing();
+        let replaced = self.settle_successors();
+        self.shifting = self
+            .members
+            .iter()
+            .any(|member| member.outgoing.is_some() || member.replaces.is_some());
+        going || replaced
     }
 
     /// Gives the group an active, or a better one.
@@ -44,6 +69,10 @@ impl Machine {
             return;
         };
         self.settle_force();
+        if let Some(to) = self.ready_successor(active) {
+            self.begin_switch(to, Reason::Reconfigured, self.usual_drain(), None);
+            return;
+        }
         if let Some((reason, end)) = self.must_move(active) {
             if let Some(to) = self.best_fit() {
                 self.begin_switch(to, reason, end, None);
@@ -60,6 +89,9 @@ impl Machine {
             return Some(match leaving {
                 Leaving::Disable | Leaving::Remove => (Reason::Removed, self.usual_drain()),
             });
+        }
+        if member.outgoing.is_some() {
+            return Some((Reason::Removed, self.usual_drain()));
         }
         if self.is_held_by_force(active) {
             return None;

@@ -142,6 +142,7 @@ impl Machine {
         };
         open.stage = Stage::Active;
         let generation = open.generation;
+        let replaced = self.member(to).and_then(|member| member.replaces);
         let from = self
             .last_active
             .map(|(id, _)| id)
@@ -155,7 +156,12 @@ impl Machine {
         self.timers.clear(Timer::Round);
         self.end_redial();
         self.act(Action::Activate(to, generation));
-        self.after_move(from, to, switch.reason);
+        if let Some(replaced) = replaced {
+            self.take_over(replaced, to);
+        }
+        // A member that goes on with other settings has not failed.
+        let left = from.filter(|from| replaced != Some(*from));
+        self.after_move(left, to, switch.reason);
         self.attempts = 0;
         let kind = match (old, switch.end) {
             (None, _) => Kind::Failover,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backend_api::{Generation, Weight};
 
-use super::member::{Health, Link, Stage};
+use super::member::{Health, Leaving, Link, Stage};
 use super::timers::Timer;
 use super::{Machine, MemberId, Phase};
 
@@ -23,7 +23,7 @@ pub struct View {
     pub failback_suspended: bool,
     /// How often all members were tried in vain.
     pub attempts: u32,
-    /// The members, in the declared order.
+    /// The members, by number.
     pub members: Vec<MemberView>,
 }
 
@@ -54,6 +54,29 @@ pub struct MemberView {
     pub failures: u32,
     /// When it is dialled next.
     pub next_dial: Option<Duration>,
+    /// On its way out, or to go as soon as the group can do without it.
+    pub leaving: bool,
+    /// Whose place it takes once it is proven and fit; it is no member of its own yet.
+    pub replaces: Option<MemberId>,
+    /// Its place in the declared order.
+    pub place: u32,
+}
+
+/// Where a member stands between one configuration and the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Membership {
+    /// Its number.
+    pub id: MemberId,
+    /// Its weight.
+    pub weight: Weight,
+    /// Whether it takes part, and is to go on doing so.
+    pub enabled: bool,
+    /// It is to be removed, and that can be taken back.
+    pub outgoing: bool,
+    /// It is being removed, and that cannot.
+    pub removed: bool,
+    /// Whose place it takes once it is proven and fit.
+    pub replaces: Option<MemberId>,
 }
 
 /// The connection of a member.
@@ -89,6 +112,23 @@ impl Machine {
             attempts: self.attempts,
             members: self.member_views().collect(),
         }
+    }
+
+    /// What a new configuration is compared with.
+    pub fn memberships(&self) -> impl Iterator<Item = Membership> + '_ {
+        self.members.iter().map(|member| {
+            let how = member.leaving.map(|(how, _)| how);
+            Membership {
+                id: member.id,
+                weight: member.weight,
+                enabled: member.enabled
+                    && how != Some(Leaving::Disable)
+                    && member.outgoing != Some(Leaving::Disable),
+                outgoing: member.outgoing == Some(Leaving::Remove),
+                removed: how == Some(Leaving::Remove),
+                replaces: member.replaces,
+            }
+        })
     }
 
     /// Copies of the members' states, one by one: whoever needs only the first few pays for those.
@@ -130,6 +170,9 @@ impl Machine {
             grace: left(Timer::Grace(member.id)),
             failures: member.failures,
             next_dial: left(Timer::Dial(member.id)),
+            leaving: member.leaving.is_some() || member.outgoing.is_some(),
+            replaces: member.replaces,
+            place: member.place,
         }
     }
 }

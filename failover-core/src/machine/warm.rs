@@ -8,16 +8,29 @@ use super::{Machine, MemberId};
 use crate::config::{LameDuckAction, Standby};
 
 impl Machine {
+    /// How many are kept warm: N, and somebody at least where the active is to go.
+    fn warm_count(&self, active: &Member, count: u32) -> usize {
+        let count = count as usize;
+        if active.outgoing.is_some() {
+            count.max(1)
+        } else {
+            count
+        }
+    }
+
     /// `standby = N` with an active: the best N, and whoever traffic could go back to.
-    pub(super) fn keep_warm(&mut self, count: usize) {
+    pub(super) fn keep_warm(&mut self, count: u32) {
         let Some(active) = self.active.and_then(|id| self.member(id)) else {
             return;
         };
+        let wanted = self.warm_count(active, count);
         let heavier = active.weight;
         let failback = self.rules.failback.enabled;
         // A heavier one that is being tried does not stand in for a standby.
         let coming = |member: &Member| {
-            matches!(member.link, Link::Dialling { .. }) && member.weight <= heavier
+            self.may_stand_in(member)
+                && matches!(member.link, Link::Dialling { .. })
+                && member.weight <= heavier
         };
         let warm = self
             .members
@@ -27,7 +40,7 @@ impl Machine {
         let mut due: Vec<MemberId> = Vec::new();
         // The spread is for a fleet that misses its standbys, not for an active that has to go.
         let now = !self.timers.is_set(Timer::Rearm) || self.must_move(active.id).is_some();
-        if warm < count && now {
+        if warm < wanted && now {
             let shun = self.shuns_marked();
             let unmarked = |member: &Member| self.is_dialable(member) && member.mark.is_none();
             let any = |member: &Member| self.is_dialable(member) && !self.is_shunned(member, shun);
@@ -57,8 +70,18 @@ impl Machine {
         }
     }
 
-    /// It is, or is about to be, a standby. A member that failed before proves itself first.
+    /// It may be counted on beside an active: it stays, or nobody does.
+    fn may_stand_in(&self, member: &Member) -> bool {
+        let lasts = || !self.members.iter().any(|other| other.stays());
+        member.stays() || (member.takes_part() && lasts())
+    }
+
+    /// It is, or is about to be, a standby. A member that failed before proves itself first, and one that is to go, or
+    /// that has no place yet, stands in for nobody.
     pub(super) fn is_warm(&self, member: &Member) -> bool {
+        if !self.may_stand_in(member) {
+            return false;
+        }
         match &member.link {
             Link::Dialling { .. } => member.failures == 0,
             Link::Open(open) => match open.stage {
@@ -96,15 +119,18 @@ impl Machine {
                 self.retire(id);
             }
         }
-        let (Standby::Count(count), Some(active)) = (self.rules.standby, self.active) else {
+        let Standby::Count(count) = self.rules.standby else {
             return;
         };
-        let heavier = self.member(active).map(|member| member.weight);
-        let spared = |member: &Member| {
-            self.rules.failback.enabled && heavier.is_some_and(|weight| member.weight > weight)
+        let Some(active) = self.active.and_then(|id| self.member(id)) else {
+            return;
         };
-        let standing =
-            |member: &Member| matches!(member.stage(), Some(Stage::Ready | Stage::Standby));
+        let count = self.warm_count(active, count);
+        let heavier = active.weight;
+        let spared = |member: &Member| self.rules.failback.enabled && member.weight > heavier;
+        let standing = |member: &Member| {
+            member.takes_part() && matches!(member.stage(), Some(Stage::Ready | Stage::Standby))
+        };
         // Nobody gives way to a connection that has yet to prove itself.
         let proven = |member: &Member| !matches!(member.stage(), None | Some(Stage::Unproven));
         let warm = self
@@ -112,7 +138,7 @@ impl Machine {
             .iter()
             .filter(|member| proven(member) && self.is_warm(member))
             .count();
-        let beyond = warm.saturating_sub(count as usize);
+        let beyond = warm.saturating_sub(count);
         let (mut surplus, unfit): (Vec<&Member>, Vec<&Member>) = self
             .members
             .iter()
@@ -122,11 +148,7 @@ impl Machine {
         // An unfit one is kept until there are enough that are known to be better: else two that are both unhealthy
         // would take turns.
         let better = surplus.iter().filter(|member| member.is_healthy()).count();
-        let worse = if better >= count as usize {
-            unfit
-        } else {
-            Vec::new()
-        };
+        let worse = if better >= count { unfit } else { Vec::new() };
         let gone: Vec<MemberId> = surplus
             .iter()
             .rev()

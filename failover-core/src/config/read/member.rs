@@ -144,7 +144,7 @@ impl<'a, B: Backend> Members<'a, B> {
             here: ENGINE_KEYS,
             group_only: GROUP_ONLY,
         };
-        let foreign = Foreign::new(report, secrets, scope, self.outside.folder, engine);
+        let foreign = Foreign::new(report, secrets, scope, self.outside, engine);
         let settings = foreign.read::<B::Settings>(value)?;
         if let Some(Err(error)) = self.backend.map(|backend| backend.validate(&settings)) {
             let message = self.backend_secrets.strike_out(error.message());

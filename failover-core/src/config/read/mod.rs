@@ -5,6 +5,7 @@
 //! comes from outside the file, environment and secret files, comes through here too (`secrets`). Nothing is connected, and nothing is
 //! decided.
 
+mod again;
 mod depth;
 mod foreign;
 mod group;
@@ -14,12 +15,15 @@ mod secrets;
 mod table;
 mod values;
 
-use std::path::Path;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use backend_api::{Backend, Capabilities, FromOptions};
 use toml::de::{DeTable, DeValue};
 
+pub(crate) use self::again::{Footprint, Reread, reread, reread_file};
+use self::again::{hash_of, hash_of_text};
 use self::foreign::{EngineKeys, Foreign};
 use self::member::Members;
 use self::report::Report;
@@ -71,6 +75,10 @@ pub struct Loaded<B: Backend> {
     pub backend: B,
     /// Checked: every value, every name, and every member's settings.
     pub group: GroupConfig<B::Settings>,
+    /// What `[backend]` said, as a number to compare; `None`: nothing.
+    pub(crate) options: Option<u64>,
+    /// What was read, to see later whether it changed.
+    pub(crate) footprint: Footprint,
 }
 
 // By hand: a backend need not be `Debug`.
@@ -98,15 +106,24 @@ pub fn read<B: Backend + FromOptions>(
     env: &dyn Fn(&str) -> Option<String>,
     known: &Known,
 ) -> Result<Loaded<B>, ConfigError> {
+    read_all(source, &Outside::new(env, source.folder), known, None)
+}
+
+/// `running`: the backend of the group that is to be changed, which judges instead of a new one.
+fn read_all<B: Backend + FromOptions>(
+    source: Source<'_>,
+    outside: &Outside<'_>,
+    known: &Known,
+    running: Option<&B>,
+) -> Result<Loaded<B>, ConfigError> {
     let report = Report::new(&source);
-    let outside = Outside {
-        env,
-        folder: source.folder,
-    };
     let loaded = parse(source.text, &report)
-        .and_then(|document| read_document(document, &report, &outside, known));
+        .and_then(|document| read_document(document, &report, outside, known, running));
     match (report.error(), loaded) {
-        (None, Some(loaded)) => Ok(loaded),
+        (None, Some(mut loaded)) => {
+            loaded.footprint = Footprint::new(source.text, outside);
+            Ok(loaded)
+        }
         (Some(error), _) => Err(error),
         (None, None) => Err(whole_file(source.name, "cannot be understood")),
     }
@@ -123,14 +140,22 @@ pub fn read_file<B: Backend + FromOptions>(
 ) -> Result<Loaded<B>, ConfigError> {
     let path = path.as_ref();
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| whole_file(&name, &format!("cannot be read: {error}")))?;
+    let text = text_of(path)?;
     let source = Source {
         name: &name,
         text: &text,
         folder: path.parent(),
     };
     read(source, &environment, known)
+}
+
+fn text_of(path: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(path).map_err(|error| {
+        whole_file(
+            &path.display().to_string(),
+            &format!("cannot be read: {error}"),
+        )
+    })
 }
 
 fn whole_file(name: &str, message: &str) -> ConfigError {
@@ -146,6 +171,24 @@ fn whole_file(name: &str, message: &str) -> ConfigError {
 struct Outside<'a> {
     env: &'a dyn Fn(&str) -> Option<String>,
     folder: Option<&'a Path>,
+    /// The secret files that were read, each with what it held.
+    seen: RefCell<Vec<(PathBuf, Option<u64>)>>,
+}
+
+impl<'a> Outside<'a> {
+    fn new(env: &'a dyn Fn(&str) -> Option<String>, folder: Option<&'a Path>) -> Self {
+        Self {
+            env,
+            folder,
+            seen: RefCell::default(),
+        }
+    }
+
+    fn saw(&self, file: PathBuf, content: Option<&str>) {
+        self.seen
+            .borrow_mut()
+            .push((file, content.map(hash_of_text)));
+    }
 }
 
 /// The tables, or all that is wrong with the TOML itself.
@@ -173,6 +216,7 @@ fn read_document<B: Backend + FromOptions>(
     report: &Report<'_>,
     outside: &Outside<'_>,
     known: &Known,
+    running: Option<&B>,
 ) -> Option<Loaded<B>> {
     for key in document.keys() {
         let name = key.get_ref().as_ref();
@@ -185,11 +229,10 @@ fn read_document<B: Backend + FromOptions>(
         }
     }
     let secrets = Secrets::default();
-    let backend = read_backend::<B>(document.remove("backend"), report, outside, &secrets);
-    let checks = backend.as_ref().map(|backend| known.checks_of(backend));
-    let capabilities = backend
-        .as_ref()
-        .map_or(Capabilities::new(), B::capabilities);
+    let (made, options) = read_backend::<B>(document.remove("backend"), report, outside, &secrets);
+    let backend = running.or(made.as_ref());
+    let checks = backend.map(|backend| known.checks_of(backend));
+    let capabilities = backend.map_or(Capabilities::new(), B::capabilities);
     let rules = read_group(
         document.get("group"),
         report,
@@ -200,14 +243,16 @@ fn read_document<B: Backend + FromOptions>(
     let mut members = Members::new(
         report,
         outside,
-        (backend.as_ref(), &secrets),
+        (backend, &secrets),
         checks.as_deref(),
         &rules.member,
     );
     let members = read_members(document.remove("member"), report, &mut members);
     Some(Loaded {
-        backend: backend?,
         group: GroupConfig { rules, members },
+        options,
+        footprint: Footprint::default(),
+        backend: made?,
     })
 }
 
@@ -216,8 +261,9 @@ fn read_backend<B: FromOptions>(
     report: &Report<'_>,
     outside: &Outside<'_>,
     secrets: &Secrets,
-) -> Option<B> {
+) -> (Option<B>, Option<u64>) {
     let at = table.as_ref().map(|table| table.span().start);
+    let mut said = None;
     let options = match table {
         None => B::Options::default(),
         Some(mut table) => {
@@ -226,24 +272,23 @@ fn read_backend<B: FromOptions>(
                 report.say(Some(at), Scope::Backend, "", message);
             });
             if report.count() != before {
-                return None;
+                return (None, None);
             }
-            Foreign::new(
-                report,
-                secrets,
-                Scope::Backend,
-                outside.folder,
-                EngineKeys::default(),
-            )
-            .read(&table)?
+            let keys = EngineKeys::default();
+            let foreign = Foreign::new(report, secrets, Scope::Backend, outside, keys);
+            let Some(options) = foreign.read(&table) else {
+                return (None, None);
+            };
+            said = hash_of(&table, &outside.seen.borrow());
+            options
         }
     };
     match B::from_options(options) {
-        Ok(backend) => Some(backend),
+        Ok(backend) => (Some(backend), said),
         Err(error) => {
             let message = secrets.strike_out(error.message());
             report.say(at, Scope::Backend, "", &message);
-            None
+            (None, None)
         }
     }
 }

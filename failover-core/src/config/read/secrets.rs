@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 
+use super::Outside;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue as Value};
 
@@ -132,12 +133,15 @@ pub(super) fn file_of<'t>(table: &'t DeTable<'_>) -> Option<&'t str> {
 /// The content of a secret file, without the line end that editors leave at the end of it.
 pub(super) fn read_secret(
     path: &str,
-    folder: Option<&Path>,
+    outside: &Outside<'_>,
     secrets: &Secrets,
 ) -> Result<String, String> {
+    let folder = outside.folder;
     let full = folder.map_or_else(|| Path::new(path).to_owned(), |folder| folder.join(path));
-    let content = std::fs::read_to_string(&full)
-        .map_err(|error| format!("the secret file `{path}` cannot be read: {error}"))?;
+    let content = std::fs::read_to_string(&full);
+    outside.saw(full, content.as_deref().ok());
+    let content =
+        content.map_err(|error| format!("the secret file `{path}` cannot be read: {error}"))?;
     let content = content.strip_suffix('\n').unwrap_or(&content);
     let content = content.strip_suffix('\r').unwrap_or(content);
     secrets.keep(content);

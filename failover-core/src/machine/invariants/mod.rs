@@ -5,6 +5,7 @@
 //! cannot vouch for itself. It decides nothing and never feeds anything back.
 
 mod links;
+mod membership;
 mod promises;
 mod traffic;
 
@@ -76,12 +77,15 @@ impl Observer {
             links::retired_once(self, action)?;
             promises::answered_once(self, action)?;
             promises::told_once(self, action)?;
+            membership::proven_before_it_replaces(self, step, action)?;
             self.see(action);
         }
         traffic::at_most_one_active(self, step)?;
         traffic::the_fit_come_first(step)?;
         traffic::no_replica_carries_traffic(step)?;
         traffic::failback_goes_up(step)?;
+        membership::somebody_takes_part(step)?;
+        membership::successors_stand_aside(step)?;
         links::nothing_is_forgotten(self, step)?;
         promises::everything_has_a_deadline(step)?;
         promises::nothing_is_left_undone(step)?;
@@ -177,7 +181,7 @@ impl Observer {
             Action::Started => self.started = true,
             Action::StartFailed => self.failed = true,
             Action::Closed => self.closed = true,
-            Action::Forget(_) | Action::Tell(_) => {}
+            Action::Forget(_) | Action::Replaced(..) | Action::Tell(_) => {}
         }
     }
 

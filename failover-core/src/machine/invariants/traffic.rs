@@ -153,7 +153,10 @@ pub(super) fn the_fit_come_first(step: &Step<'_>) -> Result<(), Violation> {
 
 /// As the rules say it, not as the machine computes it.
 fn is_held_back(machine: &Machine, member: &Member) -> bool {
-    member.mark.is_some() || member.broken || machine.timers.is_set(Timer::Grace(member.id))
+    member.mark.is_some()
+        || member.broken
+        || member.outgoing.is_some()
+        || machine.timers.is_set(Timer::Grace(member.id))
 }
 
 /// A read-only replica never becomes active, and an unhealthy member not while there is an active to stay with.

@@ -37,6 +37,7 @@ impl Machine {
             return;
         };
         member.enabled = true;
+        member.outgoing = None;
         member.failures = 0;
         let pending = match member.leaving {
             Some((Leaving::Disable, pending)) => {
@@ -46,7 +47,7 @@ impl Machine {
             Some((Leaving::Remove, _)) | None => None,
         };
         self.timers.clear(Timer::Dial(id));
-        if let Some(pending) = pending {
+        if let Some(pending) = pending.flatten() {
             self.refuse(pending, Refusal::Aborted(id));
         }
         self.answer(request, Answer::Done);
@@ -83,9 +84,15 @@ impl Machine {
             return;
         }
         if let Some(member) = self.member_mut(id) {
-            member.leaving = Some((how, request));
+            member.leaving = Some((how, Some(request)));
         }
-        if self.switch.as_ref().is_some_and(|switch| switch.to == id) {
+        let successor = self.successor(id);
+        let concerns = |to| to == id || successor == Some(to);
+        if self
+            .switch
+            .as_ref()
+            .is_some_and(|switch| concerns(switch.to))
+        {
             self.abort_switch();
         }
         if self.redial == Some(id) {
@@ -93,16 +100,17 @@ impl Machine {
         }
     }
 
-    /// Members on their way out go as soon as they carry nothing.
-    pub(in crate::machine) fn settle_departures(&mut self) {
+    /// Members on their way out go as soon as they carry nothing. Whether anybody went, or stays after all.
+    pub(in crate::machine) fn settle_departures(&mut self) -> bool {
         let leaving: Vec<MemberId> = self
             .members
             .iter()
             .filter(|member| member.leaving.is_some() && self.active != Some(member.id))
             .map(|member| member.id)
             .collect();
+        let mut changed = false;
         for id in leaving {
-            self.depart(id);
+            changed |= self.depart(id);
         }
         // The move that a departure waited for came to nothing: the member stays, and the caller is told.
         let stuck = self.active.filter(|id| {
@@ -114,29 +122,36 @@ impl Machine {
         if let Some(id) = stuck
             && let Some((_, request)) = self.member_mut(id).and_then(|member| member.leaving.take())
         {
-            self.refuse(request, Refusal::NoStandby);
+            if let Some(request) = request {
+                self.refuse(request, Refusal::NoStandby);
+            }
+            changed = true;
         }
+        changed
     }
 
-    fn depart(&mut self, id: MemberId) {
+    /// Whether it is gone.
+    fn depart(&mut self, id: MemberId) -> bool {
         let Some(member) = self.member(id) else {
-            return;
+            return false;
         };
         let Some((how, request)) = member.leaving else {
-            return;
+            return false;
         };
         match &member.link {
             Link::Cold => {}
             // Its window goes on; the departure waits for its end.
-            Link::Open(open) if open.stage == crate::machine::member::Stage::Draining => return,
-            Link::Retiring { .. } => return,
+            Link::Open(open) if open.stage == crate::machine::member::Stage::Draining => {
+                return false;
+            }
+            Link::Retiring { .. } => return false,
             Link::Open(_) | Link::Dialling { .. } => {
                 self.retire(id);
                 if self
                     .member(id)
                     .is_some_and(|member| member.link != Link::Cold)
                 {
-                    return;
+                    return false;
                 }
             }
         }
@@ -148,6 +163,7 @@ impl Machine {
                 }
             }
             Leaving::Remove => {
+                self.drop_successor(id);
                 self.timers.forget(id);
                 self.members.retain(|member| member.id != id);
                 if self.returning == Some(id) {
@@ -156,6 +172,9 @@ impl Machine {
                 self.act(Action::Forget(id));
             }
         }
-        self.answer(request, Answer::Done);
+        if let Some(request) = request {
+            self.answer(request, Answer::Done);
+        }
+        true
     }
 }

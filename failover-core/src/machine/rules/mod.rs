@@ -7,4 +7,7 @@ mod force;
 mod grace;
 mod lame_duck;
 mod membership;
+mod outgoing;
+mod replace;
+mod retune;
 mod stall;

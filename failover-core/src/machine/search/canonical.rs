@@ -83,7 +83,7 @@ fn group(canon: &mut Canon, machine: &Machine) {
         canon.put((switch.caller.is_some(), switch.force));
     }
     canon.put((machine.redial, machine.suspended, machine.returning));
-    canon.put(machine.forced);
+    canon.put((machine.forced, machine.rules.standby));
     canon.put((machine.queue.len(), machine.closing.len()));
     for (_, request) in &machine.queue {
         if let Request::SwitchTo { to, end, force } = request {
@@ -100,7 +100,9 @@ fn group(canon: &mut Canon, machine: &Machine) {
 fn member(canon: &mut Canon, member: &Member) {
     use crate::machine::member::Health;
     canon.put((member.id, member.weight, member.enabled));
-    canon.put(member.leaving.map(|(how, _)| how));
+    canon.put((member.leaving.map(|(how, _)| how), member.outgoing));
+    canon.put((member.replaces, member.place));
+    canon.put(member.rules.health.interval);
     canon.put(std::mem::discriminant(&member.link));
     match &member.link {
         Link::Cold => {}

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use backend_api::{Generation, Weight};
 
+use crate::config::Standby;
 use crate::machine::{End, Failure, Input, Machine, MemberId, NewMember, Request, Verdict};
 
 /// One event.
@@ -95,6 +96,15 @@ pub(in crate::machine) enum Call {
     Mark(u32),
     Clear(u32),
     Rehome,
+    /// Other settings for it, as a new configuration says; the next five too.
+    Replace(u32),
+    KeepAsIs(u32),
+    PhaseOut(u32),
+    PhaseDown(u32),
+    /// Halves or doubles its interval of checks.
+    Retune(u32),
+    /// From all standbys to one, and back.
+    Recount,
 }
 
 impl Call {
@@ -124,6 +134,22 @@ impl Call {
         calls
     }
 
+    /// What a new configuration may call.
+    pub(in crate::machine) fn reload(members: u32) -> Vec<Call> {
+        let mut calls = vec![Call::Add, Call::Recount];
+        for id in 0..members {
+            calls.extend([
+                Call::Replace(id),
+                Call::KeepAsIs(id),
+                Call::PhaseOut(id),
+                Call::PhaseDown(id),
+                Call::Enable(id),
+                Call::Retune(id),
+            ]);
+        }
+        calls
+    }
+
     pub(super) fn request(self, machine: &Machine) -> Request {
         let window = End::Drain(Duration::from_secs(2));
         match self {
@@ -132,12 +158,7 @@ impl Call {
             Call::Force(to) => switch(to, End::Steal, true),
             Call::Passive => Request::SwitchToPassive { end: window },
             Call::Close => Request::Close,
-            Call::Add => Request::Add(NewMember {
-                id: MemberId(machine.members.last().map_or(0, |last| last.id.0 + 1)),
-                weight: weight(0.1),
-                enabled: true,
-                rules: Arc::new(machine.rules.member.clone()),
-            }),
+            Call::Add => Request::Add(newcomer(machine)),
             Call::Remove(id) => Request::Remove(MemberId(id)),
             Call::Disable(id) => Request::Disable(MemberId(id)),
             Call::Enable(id) => Request::Enable(MemberId(id)),
@@ -147,7 +168,50 @@ impl Call {
             Call::Mark(id) => Request::Mark(MemberId(id)),
             Call::Clear(id) => Request::ClearMark(MemberId(id)),
             Call::Rehome => Request::Rehome,
+            Call::Replace(old) => Request::Replace {
+                old: MemberId(old),
+                new: newcomer(machine),
+            },
+            Call::KeepAsIs(id) => Request::KeepAsIs(MemberId(id)),
+            Call::PhaseOut(id) => phase_out(id, true),
+            Call::PhaseDown(id) => phase_out(id, false),
+            Call::Retune(id) => {
+                let (id, usual) = (MemberId(id), machine.rules.member.clone());
+                let mut rules = usual.clone();
+                if machine
+                    .member(id)
+                    .is_some_and(|member| *member.rules == usual)
+                {
+                    rules.health.interval /= 2;
+                }
+                Request::SetRules(id, Arc::new(rules))
+            }
+            Call::Recount => {
+                let mut rules = (*machine.rules).clone();
+                rules.standby = match rules.standby {
+                    Standby::All => Standby::Count(1),
+                    Standby::Count(_) => Standby::All,
+                };
+                Request::SetGroupRules(Arc::new(rules))
+            }
         }
+    }
+}
+
+/// The next number; one of a member that is gone may come again here, which the machine does not mind.
+fn newcomer(machine: &Machine) -> NewMember {
+    NewMember {
+        id: MemberId(machine.members.last().map_or(0, |last| last.id.0 + 1)),
+        weight: weight(0.1),
+        enabled: true,
+        rules: Arc::new(machine.rules.member.clone()),
+    }
+}
+
+fn phase_out(id: u32, remove: bool) -> Request {
+    Request::PhaseOut {
+        member: MemberId(id),
+        remove,
     }
 }
 

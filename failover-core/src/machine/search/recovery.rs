@@ -63,7 +63,16 @@ impl World {
             Standby::All => 1,
             Standby::Count(count) => count as usize,
         };
-        machine.switch.is_none() && armed >= wanted.min(eligible)
+        // Whoever was to go has gone, if there is somebody to stay, and whoever was to come has come.
+        let others = machine
+            .members
+            .iter()
+            .any(|member| member.stays() && member.mark != Some(Mark::Operator));
+        let settled = machine.members.iter().all(|member| {
+            (member.outgoing.is_none() || !others)
+                && (member.replaces.is_none() || member.mark.is_some())
+        });
+        settled && machine.switch.is_none() && armed >= wanted.min(eligible)
     }
 
     /// The state in a few words, for whoever reads a history.
@@ -90,6 +99,8 @@ impl World {
                 ("tried", member.tried),
                 ("grace", machine.in_grace(member.id)),
                 ("leaving", member.leaving.is_some()),
+                ("outgoing", member.outgoing.is_some()),
+                ("replacing", member.replaces.is_some()),
                 ("disabled", !member.enabled),
             ] {
                 if is {

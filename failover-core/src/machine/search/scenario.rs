@@ -189,6 +189,29 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             ..three.clone()
         },
         Scenario {
+            name: "two, reconfigured",
+            faults: 1,
+            calls: 2,
+            callable: Call::reload(3),
+            ..settled.clone()
+        },
+        Scenario {
+            name: "two, counted, unchecked, reconfigured",
+            rules: counted(unchecked(rules())),
+            faults: 2,
+            calls: 2,
+            callable: Call::reload(3),
+            ..settled.clone()
+        },
+        Scenario {
+            name: "one, reconfigured and called",
+            weights: &[1.0],
+            faults: 1,
+            calls: 3,
+            callable: [Call::reload(2), Call::all(2)].concat(),
+            ..settled.clone()
+        },
+        Scenario {
             name: "three, counted, from the start, called",
             rules: counted(unchecked(rules())),
             faults: 2,

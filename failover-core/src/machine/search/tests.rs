@@ -73,6 +73,7 @@ fn every_seeded_fault_is_found() {
         Mutation::PromoteReadOnly,
         Mutation::NeverRedial,
         Mutation::ForgetChecks,
+        Mutation::ReplaceUnproven,
     ] {
         let found = bites(mutation);
         let (scenario, violation) = found.unwrap_or_else(|| panic!("{mutation:?} was not found"));

@@ -11,6 +11,7 @@ mod lame_duck;
 mod membership;
 mod outage;
 mod property;
+mod replace;
 mod stall;
 mod startup;
 mod story;

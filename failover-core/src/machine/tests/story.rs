@@ -104,7 +104,7 @@ impl Story {
             ),
             rules,
             observer: Observer::default(),
-            manners: vec![Manner::default(); weights.len() + 4],
+            manners: vec![Manner::default(); weights.len() + 5],
             due: BTreeMap::new(),
             sent: 0,
             now: 0,
@@ -150,8 +150,8 @@ impl Story {
         self.feed(until, None);
     }
 
-    fn feed(&mut self, at: u64, input: Option<Input>) {
-        let inputs: Vec<Input> = input.into_iter().collect();
+    fn feed(&mut self, at: u64, inputs: impl IntoIterator<Item = Input>) {
+        let inputs: Vec<Input> = inputs.into_iter().collect();
         let before = self.machine.clone();
         let actions = self.machine.handle(Time(at), inputs.iter().cloned());
         let checked = self.observer.check(&Step {
@@ -274,6 +274,19 @@ impl Story {
         let id = RequestId(self.requests);
         self.hear(Input::Request(id, request));
         id
+    }
+
+    /// Several are called at once; none of them is waited for.
+    pub(super) fn call_together(&mut self, requests: impl IntoIterator<Item = Request>) {
+        let first = self.requests + 1;
+        let inputs: Vec<Input> = requests
+            .into_iter()
+            .zip(first..)
+            .map(|(request, id)| Input::Request(RequestId(id), request))
+            .collect();
+        self.requests += inputs.len() as u64;
+        self.feed(self.now * 1000, inputs);
+        self.run(0);
     }
 
     pub(super) fn switch_to(&mut self, to: u32) -> RequestId {

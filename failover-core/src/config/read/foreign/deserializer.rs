@@ -107,7 +107,7 @@ impl<'a, 'f> De<'a, 'f> {
             return self.unexpected("a string or { file = \"..\" }");
         };
         let foreign = self.foreign;
-        let read = read_secret(path, foreign.folder, foreign.secrets)
+        let read = read_secret(path, foreign.outside, foreign.secrets)
             .map_err(Reject::text)
             .and_then(|content| visitor.visit_string(content));
         self.placed(read)

@@ -11,13 +11,13 @@ mod fields;
 mod reject;
 
 use std::cell::RefCell;
-use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
 pub(super) use fields::fields_of;
 
 use self::deserializer::De;
+use super::Outside;
 use super::report::Report;
 use super::secrets::Secrets;
 use super::values::Value;
@@ -37,8 +37,8 @@ pub(super) struct Foreign<'a> {
     pub(super) report: &'a Report<'a>,
     pub(super) secrets: &'a Secrets,
     pub(super) scope: Scope<'a>,
-    /// The folder of the configuration file: secret files are relative to it.
-    pub(super) folder: Option<&'a Path>,
+    /// Where secret files are found.
+    pub(super) outside: &'a Outside<'a>,
     pub(super) engine: EngineKeys,
     /// The keys on the way to where reading is.
     trail: RefCell<Vec<&'a str>>,
@@ -49,14 +49,14 @@ impl<'a> Foreign<'a> {
         report: &'a Report<'a>,
         secrets: &'a Secrets,
         scope: Scope<'a>,
-        folder: Option<&'a Path>,
+        outside: &'a Outside<'a>,
         engine: EngineKeys,
     ) -> Self {
         Self {
             report,
             secrets,
             scope,
-            folder,
+            outside,
             engine,
             trail: RefCell::default(),
         }

@@ -1,0 +1,76 @@
+//! Members that come, go and replace one another: no change of a configuration may cost a group what it has.
+
+use super::{Observer, Step, Violation};
+use crate::machine::member::Stage;
+use crate::machine::{Action, Input, MemberId, Phase};
+
+/// A member with a connection of use is replaced only by one that is proven and not known to be unfit.
+pub(super) fn proven_before_it_replaces(
+    observer: &Observer,
+    step: &Step<'_>,
+    action: &Action,
+) -> Result<(), Violation> {
+    let Action::Replaced(old, new) = action else {
+        return Ok(());
+    };
+    let proven = |id: &MemberId| {
+        observer
+            .seen
+            .values()
+            .any(|seen| seen.member == *id && seen.proven.is_some() && !seen.retired)
+    };
+    // Whatever is heard of the old one in the same step may be what makes it worthless.
+    let untouched = step.inputs.iter().all(|input| match input {
+        Input::Tick => true,
+        Input::Connected(id, ..) => id != old,
+        _ => false,
+    });
+    let of_use = step.before.member(*old).is_some_and(|member| {
+        step.before.is_usable(member) || member.stage() == Some(Stage::Active)
+    });
+    let unfit = step
+        .after
+        .member(*new)
+        .is_some_and(|member| member.is_unhealthy());
+    if untouched && of_use && proven(old) && (!proven(new) || unfit) {
+        return Err(format!(
+            "{old:?} was replaced by {new:?}, which was not proven"
+        ));
+    }
+    Ok(())
+}
+
+/// A group that has members that take part keeps one.
+pub(super) fn somebody_takes_part(step: &Step<'_>) -> Result<(), Violation> {
+    let any = |machine: &crate::machine::Machine| {
+        machine.members.iter().any(|member| member.takes_part())
+    };
+    let open = !matches!(step.after.phase, Phase::Closing | Phase::Closed);
+    if open && any(step.before) && !any(step.after) {
+        return Err("nobody takes part any more".to_owned());
+    }
+    Ok(())
+}
+
+/// Whoever is yet to take a place carries no traffic and is no standby, and its place is somebody's.
+pub(super) fn successors_stand_aside(step: &Step<'_>) -> Result<(), Violation> {
+    for member in &step.after.members {
+        let Some(old) = member.replaces else {
+            continue;
+        };
+        let aside = !matches!(
+            member.stage(),
+            Some(Stage::Active | Stage::Standby | Stage::Draining)
+        );
+        let rivals = step
+            .after
+            .members
+            .iter()
+            .filter(|other| other.replaces == Some(old))
+            .count();
+        if !aside || rivals > 1 || step.after.member(old).is_none() {
+            return Err(format!("{:?} is to replace {old:?}: {member:?}", member.id));
+        }
+    }
+    Ok(())
+}
