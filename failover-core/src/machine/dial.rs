@@ -89,7 +89,11 @@ impl Machine {
             return;
         };
         let timeout = member.rules.timeouts.connect;
-        member.link = Link::Dialling { generation, op };
+        member.link = Link::Dialling {
+            generation,
+            op,
+            discounted: false,
+        };
         member.ticket = ticket;
         self.timers.clear(Timer::Dial(id));
         if !self.mutated(Mutation::NoDialDeadline) {

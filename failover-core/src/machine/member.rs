@@ -13,9 +13,16 @@ use crate::config::MemberRules;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Link {
     Cold,
-    Dialling { generation: Generation, op: Op },
+    Dialling {
+        generation: Generation,
+        op: Op,
+        /// See [`Task::discounted`].
+        discounted: bool,
+    },
     Open(Open),
-    Retiring { generation: Generation },
+    Retiring {
+        generation: Generation,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +57,7 @@ pub(super) enum Stage {
 pub(super) struct Task {
     pub(super) op: Op,
     pub(super) kind: TaskKind,
-    /// The process was stalled meanwhile: a failure by time says nothing.
+    /// The process was stalled meanwhile: a failure by time says nothing, and a backend has timers of its own.
     pub(super) discounted: bool,
 }
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::machine::member::Link;
 use crate::machine::timers::Timer;
 use crate::machine::{Machine, News, Phase};
 
@@ -19,8 +20,14 @@ impl Machine {
             if let Some(check) = &mut member.check {
                 check.discounted = true;
             }
-            if let Some(task) = member.open_mut().and_then(|open| open.task.as_mut()) {
-                task.discounted = true;
+            match &mut member.link {
+                Link::Dialling { discounted, .. } => *discounted = true,
+                Link::Open(open) => {
+                    if let Some(task) = &mut open.task {
+                        task.discounted = true;
+                    }
+                }
+                Link::Cold | Link::Retiring { .. } => {}
             }
         }
         let until = self.now + CATCH_UP;

@@ -104,9 +104,14 @@ fn member(canon: &mut Canon, member: &Member) {
     canon.put(std::mem::discriminant(&member.link));
     match &member.link {
         Link::Cold => {}
-        Link::Dialling { generation, op } => {
+        Link::Dialling {
+            generation,
+            op,
+            discounted,
+        } => {
             canon.generation(*generation);
             canon.op(*op);
+            canon.put(discounted);
         }
         Link::Retiring { generation } => canon.generation(*generation),
         Link::Open(open) => {
