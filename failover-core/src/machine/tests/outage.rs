@@ -219,3 +219,26 @@ fn nothing_is_due_in_the_past() {
         assert!(next.is_some_and(|at| at > Time(0)));
     }
 }
+
+#[test]
+fn a_dial_that_failed_before_the_outage_does_not_count_in_it() {
+    let mut story = Story::started(&[1.0, 0.9, 0.8], counted);
+    story.manner(2).dial = REFUSED;
+    story.kill(1);
+    story.run(2_000);
+    story.revive(2);
+    story.run(60_000);
+    assert_eq!(
+        (story.link(1), story.link(2)),
+        (LinkView::Cold, LinkView::Standby)
+    );
+    // It came back long ago, and nobody has asked.
+    story.revive(1);
+    story.manner(2).dial = REFUSED;
+    story.manner(2).prove = REFUSED;
+    story.log.clear();
+    story.kill(0);
+    story.run(1_000);
+    assert_eq!(story.active(), Some(1));
+    assert_eq!(story.told(News::AllDown(1)), 0);
+}
