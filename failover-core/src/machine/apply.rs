@@ -86,6 +86,7 @@ impl Machine {
         });
         member.health = Health::Unknown;
         member.checked = None;
+        member.excused.dial = false;
         self.timers.clear(Timer::Connect(id));
         self.start_task(id, TaskKind::Prove);
         self.start_check(id);
@@ -124,7 +125,9 @@ impl Machine {
             }
         );
         member.link = Link::Cold;
-        if !excused {
+        if excused {
+            member.excused.dial = true;
+        } else {
             self.dial_failed(id);
         }
     }
@@ -161,6 +164,9 @@ impl Machine {
         self.drop_task(id);
         if task.discounted && task.kind == TaskKind::Prove && failure == Failure::Dead {
             // The process itself was late: ask again with a fresh deadline. A connection that is gone says so.
+            if let Some(member) = self.member_mut(id) {
+                member.excused.proof = true;
+            }
             self.start_task(id, TaskKind::Prove);
         } else {
             self.task_failed_as(id, task.kind, failure);
@@ -191,6 +197,7 @@ impl Machine {
         };
         let checked = member.is_checked();
         member.tried = false;
+        member.excused.proof = false;
         let Some(open) = member.open_mut() else {
             return;
         };

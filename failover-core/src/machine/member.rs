@@ -88,6 +88,15 @@ pub(super) struct Check {
     pub(super) discounted: bool,
 }
 
+/// What a stall has excused, and what has not succeeded since: nothing is excused twice in a row, or a process that
+/// stalls again and again would never notice that a member is frozen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Excused {
+    pub(super) dial: bool,
+    pub(super) proof: bool,
+    pub(super) check: bool,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Mark {
     /// The member said so, on this connection.
@@ -124,6 +133,7 @@ pub(super) struct Member {
     pub(super) ticket: u64,
     /// Failed since the group started, or since all members were last tried in vain.
     pub(super) tried: bool,
+    pub(super) excused: Excused,
     pub(super) mark: Option<Mark>,
     pub(super) broken: bool,
     pub(super) window: Window,
@@ -150,6 +160,7 @@ impl Member {
             last_failure: None,
             ticket,
             tried: false,
+            excused: Excused::default(),
             mark: None,
             broken: false,
             window: Window::default(),

@@ -1,5 +1,5 @@
 //! The stall guard: a process that was itself stalled (swapped out, starved, stopped) must not condemn its members. What
-//! timed out while its own clock was late says nothing.
+//! timed out while its own clock was late says nothing, once: a repetition that fails too does say something.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ impl Machine {
         for member in &mut self.members {
             member.window.clear();
             if let Some(check) = &mut member.check {
-                check.discounted = true;
+                check.discounted |= !member.excused.check;
             }
             match &mut member.link {
-                Link::Dialling { discounted, .. } => *discounted = true,
+                Link::Dialling { discounted, .. } => *discounted |= !member.excused.dial,
                 Link::Open(open) => {
                     if let Some(task) = &mut open.task {
-                        task.discounted = true;
+                        task.discounted |= !member.excused.proof;
                     }
                 }
                 Link::Cold | Link::Retiring { .. } => {}

@@ -139,6 +139,7 @@ fn member(canon: &mut Canon, member: &Member) {
     canon.put((
         member.failures.min(6),
         member.tried,
+        member.excused,
         member.broken,
         member.streak,
     ));

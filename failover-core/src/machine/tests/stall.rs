@@ -109,3 +109,51 @@ fn a_dial_that_failed_during_a_stall_is_no_failure() {
         assert_eq!(story.member(1).failures, failures);
     }
 }
+
+/// A blocking call every 400 ms.
+fn stall_for_ever(story: &mut Story) {
+    for _ in 0..20 {
+        story.run(390);
+        story.hear(Input::Stalled);
+        story.run(10);
+    }
+}
+
+#[test]
+fn a_process_that_stalls_for_ever_still_notices_a_frozen_member() {
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
+    story.run(100);
+    story.manner(0).prove = Reply::Never;
+    story.manner(0).dial = Reply::Never;
+    story.suspect(0);
+    stall_for_ever(&mut story);
+    assert_eq!(story.active(), Some(1));
+    // Its dials fail, and are counted, too.
+    assert!(story.told(News::DialFailed(MemberId(0))) >= 2);
+}
+
+#[test]
+fn a_process_that_stalls_for_ever_still_notices_that_checks_fail() {
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
+    story.manner(0).check = Reply::Never;
+    story.run(900);
+    stall_for_ever(&mut story);
+    assert_eq!(story.active(), Some(1));
+}
+
+#[test]
+fn after_a_success_a_stall_excuses_again() {
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
+    for _ in 0..3 {
+        story.run(2_100);
+        story.manner(0).prove = Reply::Never;
+        story.manner(0).check = Reply::Never;
+        story.suspect(0);
+        story.run(490);
+        story.hear(Input::Stalled);
+        story.revive(0);
+        story.run(3_000);
+    }
+    assert_eq!(story.member(0).healthy, Some(true));
+    assert!(story.moves().is_empty());
+}
