@@ -241,7 +241,8 @@ impl<B: Backend> Failover<B> {
         self.done(Control::ClearLameDuck(member.into())).await
     }
 
-    /// Replaces the standbys by fresh connections.
+    /// Replaces the standbys by fresh connections, and returns at once. The best of several is replaced last, when
+    /// another one stands by again. With a single one the group is without a standby until it is connected anew.
     pub async fn rehome_standby(&self) -> Result<(), Error> {
         self.done(Control::RehomeStandby).await
     }

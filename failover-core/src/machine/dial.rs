@@ -19,6 +19,7 @@ impl Machine {
                 self.prove_again();
             }
             Phase::Running => {
+                self.settle_rehoming();
                 // Room is made before it is filled.
                 self.retire_unwanted();
                 self.arm_ready();

@@ -107,6 +107,8 @@ pub struct Machine {
     suspended: Option<rules::failback::Suspension>,
     /// The active that an operator forced although it was unfit, for as long as it is.
     forced: Option<MemberId>,
+    /// The standby that is replaced last, once another one stands by.
+    rehoming: Option<Generation>,
     /// The member that traffic is about to go back to, while its timer runs.
     returning: Option<MemberId>,
     /// How often all members were tried in vain.
@@ -150,6 +152,7 @@ impl Machine {
             lingering: BTreeSet::new(),
             suspended: None,
             forced: None,
+            rehoming: None,
             returning: None,
             attempts: 0,
             degraded: false,

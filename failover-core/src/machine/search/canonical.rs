@@ -84,6 +84,10 @@ fn group(canon: &mut Canon, machine: &Machine) {
     }
     canon.put((machine.redial, machine.suspended, machine.returning));
     canon.put(machine.forced);
+    canon.put(machine.rehoming.is_some());
+    if let Some(generation) = machine.rehoming {
+        canon.generation(generation);
+    }
     canon.put((machine.queue.len(), machine.closing.len()));
     for (_, request) in &machine.queue {
         if let Request::SwitchTo { to, end, force } = request {
