@@ -81,7 +81,7 @@ pub enum EventKind {
     },
     /// Traffic moved.
     Switched {
-        /// From there; `None` for the first active.
+        /// From there; `None` for the first active, and if the one before was removed meanwhile.
         from: Option<MemberName>,
         /// To there.
         to: MemberName,
@@ -248,7 +248,14 @@ impl fmt::Display for EventKind {
                 "traffic moved from {from} to {to} in {took:?} (reason: {})",
                 word(*reason)
             ),
-            Self::Switched { to, .. } => write!(f, "{to} is the first active"),
+            Self::Switched {
+                to,
+                reason: Reason::Startup,
+                ..
+            } => write!(f, "{to} is the first active"),
+            Self::Switched { to, reason, .. } => {
+                write!(f, "traffic is on {to} (reason: {})", word(*reason))
+            }
             Self::SwitchAborted { to, cause, .. } => {
                 write!(f, "the move to {to} was given up{}", because(cause))
             }
@@ -335,5 +342,30 @@ impl Events {
                 kind: EventKind::Missed { count },
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_start_has_a_first_active() {
+        let switched = |reason| EventKind::Switched {
+            from: None,
+            to: "east".into(),
+            reason,
+            kind: Kind::Failover,
+            took: Duration::ZERO,
+        };
+        assert_eq!(
+            switched(Reason::Startup).to_string(),
+            "east is the first active"
+        );
+        // The last active was removed during an outage.
+        assert_eq!(
+            switched(Reason::Lost).to_string(),
+            "traffic is on east (reason: lost)"
+        );
     }
 }

@@ -243,7 +243,8 @@ impl<B: Backend> Failover<B> {
         self.done(Control::ClearLameDuck(member.into())).await
     }
 
-    /// Replaces the standbys by fresh connections.
+    /// Replaces the standbys by fresh connections, and returns at once. The best of several is replaced last, when
+    /// another one stands by again. With a single one the group is without a standby until it is connected anew.
     pub async fn rehome_standby(&self) -> Result<(), Error> {
         self.done(Control::RehomeStandby).await
     }
@@ -363,6 +364,9 @@ impl<B: Backend> Failover<B> {
 
     /// Closes the group: operations fail with [`ErrorKind::Closed`], and when this returns no task and no socket of the
     /// group is left. Again is no error.
+    ///
+    /// The one exception is a backend whose `retire` hangs: after a bound of some ten seconds this returns all the same,
+    /// says so in the log, and leaves that task, with its connection, behind.
     pub async fn close(&self) {
         let _ = self.done(Control::Close).await;
         // The driver drops its end of the channel with everything else that it owns.

@@ -331,7 +331,7 @@ impl<B: Backend> Driver<B> {
             News::SwitchAborted(id, reason) => EventKind::SwitchAborted {
                 to: name(id),
                 reason,
-                cause: directory.cause(id),
+                cause: core.cause_of_abort(id),
             },
             News::StandbyArmed(id, generation) => EventKind::StandbyArmed {
                 member: name(id),

@@ -55,7 +55,11 @@ impl<B: Backend> Driver<B> {
 fn refused<B: Backend>(core: &Core<B>, refusal: Refusal) -> Error {
     let about = |kind, id, text: &str| {
         let error = Error::new(kind, text).with_member(&core.directory.name(id));
-        match core.directory.cause(id) {
+        let cause = match kind {
+            ErrorKind::Aborted => core.cause_of_abort(id),
+            _ => core.directory.cause(id),
+        };
+        match cause {
             Some(cause) => error.with_source(cause),
             None => error,
         }

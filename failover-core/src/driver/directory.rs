@@ -221,6 +221,13 @@ impl<B: Backend> Directory<B> {
         }
     }
 
+    /// It is well: what was wrong before explains nothing that happens from here on.
+    pub(crate) fn well(&mut self, id: MemberId) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.last_error = None;
+        }
+    }
+
     /// One line that names every member's state, for whoever is told that there is no active.
     pub(crate) fn states(&self, machine: &Machine) -> String {
         let mut text = String::new();

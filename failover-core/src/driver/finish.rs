@@ -45,6 +45,13 @@ impl<B: Backend> Driver<B> {
         }
         self.last_active = None;
         let _ = timeout(LAST_WAIT, all(&mut self.retiring)).await;
+        if !self.retiring.is_empty() {
+            tracing::warn!(
+                group = &*self.group,
+                left = self.retiring.len(),
+                "retirements of connections have not returned; they are left behind"
+            );
+        }
         self.retiring.detach_all();
         self.emit(EventKind::Closed);
         let mut callbacks = std::mem::take(&mut self.callbacks);

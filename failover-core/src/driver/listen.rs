@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::answer::Caller;
 use super::message::{Answered, Call, Control};
 use super::{Driver, Line, Voice, lock};
-use crate::machine::{Failure, Input, MemberId, Request};
+use crate::machine::{Failure, Input, MemberId, Request, Verdict};
 
 enum Woken<B: Backend> {
     Answered(Answered<B>),
@@ -109,11 +109,19 @@ impl<B: Backend> Driver<B> {
                 if let Some(entry) = lock(&self.core).directory.entries.get_mut(&member) {
                     entry.round_trip = Some(took);
                 }
+                // What a check found wrong, only a check can lift.
+                let unfit = lock(&self.core).machine.fails_checks(member);
+                if !unfit {
+                    self.is_well(member, batch);
+                }
                 batch.push(Input::Done(member, op));
             }
             Answered::Plain(input, member, error) => {
                 if let Some(error) = error {
                     lock(&self.core).directory.note(member, &error);
+                }
+                if let Input::Checked(_, _, Verdict::Healthy) = input {
+                    self.is_well(member, batch);
                 }
                 match &input {
                     Input::ConnectFailed(_, op)
@@ -130,6 +138,21 @@ impl<B: Backend> Driver<B> {
                 }
                 batch.push(input);
             }
+        }
+    }
+
+    /// A proof or a check passed: older causes are of the past, unless the machine has yet to hear of them.
+    fn is_well(&self, member: MemberId, batch: &[Input]) {
+        let unheard = batch.iter().any(|input| match input {
+            Input::Lost(id, _)
+            | Input::Condemned(id, ..)
+            | Input::ConnectFailed(id, _)
+            | Input::Failed(id, ..) => *id == member,
+            Input::Checked(id, _, verdict) => *id == member && *verdict != Verdict::Healthy,
+            _ => false,
+        });
+        if !unheard {
+            lock(&self.core).directory.well(member);
         }
     }
 

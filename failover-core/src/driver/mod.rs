@@ -48,6 +48,14 @@ pub(crate) struct Core<B: Backend> {
     pub(crate) rules: Arc<Rules>,
 }
 
+impl<B: Backend> Core<B> {
+    /// Why a move to this member came to nothing. Of one that was taken out meanwhile, its connection says nothing.
+    fn cause_of_abort(&self, to: MemberId) -> Option<Error> {
+        let stays = self.machine.takes_part(to);
+        self.directory.cause(to).filter(|_| stays)
+    }
+}
+
 /// A shared core. A panic inside the machine would be a bug there; what it left behind can still be looked at.
 pub(crate) fn lock<B: Backend>(core: &Mutex<Core<B>>) -> MutexGuard<'_, Core<B>> {
     core.lock()

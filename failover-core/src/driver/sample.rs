@@ -131,9 +131,12 @@ impl<C> Sampler<C> {
         );
     }
 
-    /// The next failure on this connection is told again.
+    /// The next failure on this connection is told again, also by an operation that began in an older turn: after a drain
+    /// that was undone they are on the connection that carries traffic.
     pub(super) fn listen(&self, generation: Generation) {
-        if let Some(counted) = self.counted.get(&generation) {
+        let over = self.over.iter().filter(|(_, of, _)| *of == generation);
+        let current = self.counted.get(&generation).into_iter();
+        for counted in current.chain(over.map(|(_, _, counted)| counted)) {
             counted.tally.listen();
         }
     }
@@ -169,5 +172,48 @@ impl<C> Sampler<C> {
         current
             .chain(over.filter_map(|(_, generation, counted)| counted.sample(*generation)))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    use backend_api::engine::SlotOwner;
+    use backend_api::{Error, ErrorKind, MemberName, Outcome};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn operations_of_an_older_turn_tell_their_failures_again_too() -> Result<(), Error> {
+        let absent = Error::new(ErrorKind::NoActive, "not yet");
+        let (mut owner, slot) = SlotOwner::new(Duration::ZERO, absent);
+        let (name, generation) = (MemberName::from("a"), Generation(1));
+        let mut sampler = Sampler::new(&Rules::default());
+        let told = Arc::new(AtomicU32::new(0));
+        let mut leases = Vec::new();
+        for _ in 0..2 {
+            let teller = told.clone();
+            let (tally, _) = owner.activate(&name, generation, &(), move || {
+                teller.fetch_add(1, Relaxed);
+            });
+            sampler.count(MemberId(0), generation, tally);
+            leases.extend([slot.try_lease()?, slot.try_lease()?]);
+        }
+        // Four operations, two of each turn: each turn tells once, until somebody listens again.
+        for expected in [1, 2, 3, 4] {
+            if expected == 3 {
+                sampler.listen(generation);
+            }
+            let place = if expected % 2 == 1 {
+                0
+            } else {
+                leases.len() - 1
+            };
+            leases.remove(place).finish(Outcome::Failure);
+            assert_eq!(told.load(Relaxed), expected);
+        }
+        Ok(())
     }
 }

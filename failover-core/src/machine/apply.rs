@@ -3,7 +3,7 @@
 use backend_api::Generation;
 
 use super::choose::Fitness;
-use super::member::{Health, Link, Stage, TaskKind};
+use super::member::{Health, Link, Stage, Task, TaskKind};
 use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Action, Failure, Input, Machine, MemberId, News, Op};
@@ -86,6 +86,7 @@ impl Machine {
         });
         member.health = Health::Unknown;
         member.checked = None;
+        member.excused.dial = false;
         self.timers.clear(Timer::Connect(id));
         self.start_task(id, TaskKind::Prove);
         self.start_check(id);
@@ -95,19 +96,38 @@ impl Machine {
         let expected = self.member_mut(id).filter(
             |member| matches!(member.link, Link::Dialling { op: awaited, .. } if awaited == op),
         );
-        if let Some(member) = expected {
-            member.link = Link::Cold;
-            self.timers.clear(Timer::Connect(id));
-            self.dial_failed(id);
+        if expected.is_some() {
+            self.dial_ended(id);
         }
     }
 
     fn connect_overdue(&mut self, id: MemberId) {
-        if let Some(member) = self.member_mut(id)
+        if let Some(member) = self.member(id)
             && let Link::Dialling { op, .. } = member.link
         {
-            member.link = Link::Cold;
             self.act(Action::Cancel(op));
+            self.dial_ended(id);
+        }
+    }
+
+    /// A dial brought no connection. If the process itself was late, that says nothing: whoever is cold without a delay
+    /// is dialled again by whatever wanted it.
+    fn dial_ended(&mut self, id: MemberId) {
+        self.timers.clear(Timer::Connect(id));
+        let Some(member) = self.member_mut(id) else {
+            return;
+        };
+        let excused = matches!(
+            member.link,
+            Link::Dialling {
+                discounted: true,
+                ..
+            }
+        );
+        member.link = Link::Cold;
+        if excused {
+            member.excused.dial = true;
+        } else {
             self.dial_failed(id);
         }
     }
@@ -125,8 +145,9 @@ impl Machine {
     }
 
     fn task_failed(&mut self, id: MemberId, op: Op, failure: Failure) {
-        if let Some(kind) = self.take_task(id, op) {
-            self.task_failed_as(id, kind, failure);
+        let task = self.member(id).and_then(|member| member.open()?.task);
+        if let Some(task) = task.filter(|task| task.op == op) {
+            self.task_ended(id, task, failure);
         }
     }
 
@@ -135,12 +156,20 @@ impl Machine {
             return;
         };
         self.act(Action::Cancel(task.op));
-        if task.discounted && task.kind == TaskKind::Prove {
-            // The process itself was late: ask again with a fresh deadline.
-            self.drop_task(id);
+        self.task_ended(id, task, Failure::Dead);
+    }
+
+    /// The task under way came to nothing, by our timer or by the backend's own.
+    fn task_ended(&mut self, id: MemberId, task: Task, failure: Failure) {
+        self.drop_task(id);
+        if task.discounted && task.kind == TaskKind::Prove && failure == Failure::Dead {
+            // The process itself was late: ask again with a fresh deadline. A connection that is gone says so.
+            if let Some(member) = self.member_mut(id) {
+                member.excused.proof = true;
+            }
             self.start_task(id, TaskKind::Prove);
-        } else if let Some(kind) = self.take_task(id, task.op) {
-            self.task_failed_as(id, kind, Failure::Dead);
+        } else {
+            self.task_failed_as(id, task.kind, failure);
         }
     }
 
@@ -168,6 +197,7 @@ impl Machine {
         };
         let checked = member.is_checked();
         member.tried = false;
+        member.excused.proof = false;
         let Some(open) = member.open_mut() else {
             return;
         };

@@ -81,16 +81,20 @@ impl Machine {
 
     fn check_ended(&mut self, id: MemberId, check: Check, verdict: Verdict) {
         let now = self.now;
+        self.timers.clear(Timer::CheckBound(id));
         let Some(member) = self.member_mut(id) else {
             return;
         };
         member.check = None;
         let unbroken = member.health;
-        self.timers.clear(Timer::CheckBound(id));
         let verdict = match verdict {
             Verdict::Unhealthy { read_only: false } if check.discounted => Verdict::Inconclusive,
             other => other,
         };
+        // A check that was put off or asked for again runs at once, and so does one that learnt nothing because the
+        // process was stalled.
+        let excused = check.discounted && verdict == Verdict::Inconclusive;
+        member.excused.check = (member.excused.check || excused) && verdict != Verdict::Healthy;
         match verdict {
             Verdict::Inconclusive => {}
             Verdict::Unhealthy { read_only } => {
@@ -103,9 +107,7 @@ impl Machine {
                 self.passed(id);
             }
         }
-        // A check that was put off or asked for again runs at once, and so does one that learnt nothing because the
-        // process was stalled.
-        let again = check.again || (check.discounted && verdict == Verdict::Inconclusive);
+        let again = check.again || excused;
         let next = if again { now } else { check.next.max(now) };
         self.timers.set(Timer::Check(id), next);
     }

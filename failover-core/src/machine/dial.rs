@@ -19,6 +19,7 @@ impl Machine {
                 self.prove_again();
             }
             Phase::Running => {
+                self.settle_rehoming();
                 // Room is made before it is filled.
                 self.retire_unwanted();
                 self.arm_ready();
@@ -90,7 +91,11 @@ impl Machine {
             return;
         };
         let timeout = member.rules.timeouts.connect;
-        member.link = Link::Dialling { generation, op };
+        member.link = Link::Dialling {
+            generation,
+            op,
+            discounted: false,
+        };
         member.ticket = ticket;
         self.timers.clear(Timer::Dial(id));
         if !self.mutated(Mutation::NoDialDeadline) {

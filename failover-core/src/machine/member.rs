@@ -13,9 +13,16 @@ use crate::config::MemberRules;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Link {
     Cold,
-    Dialling { generation: Generation, op: Op },
+    Dialling {
+        generation: Generation,
+        op: Op,
+        /// See [`Task::discounted`].
+        discounted: bool,
+    },
     Open(Open),
-    Retiring { generation: Generation },
+    Retiring {
+        generation: Generation,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +57,7 @@ pub(super) enum Stage {
 pub(super) struct Task {
     pub(super) op: Op,
     pub(super) kind: TaskKind,
-    /// The process was stalled meanwhile: a failure by time says nothing.
+    /// The process was stalled meanwhile: a failure by time says nothing, and a backend has timers of its own.
     pub(super) discounted: bool,
 }
 
@@ -79,6 +86,15 @@ pub(super) struct Check {
     pub(super) again: bool,
     /// See [`Task::discounted`].
     pub(super) discounted: bool,
+}
+
+/// What a stall has excused, and what has not succeeded since: nothing is excused twice in a row, or a process that
+/// stalls again and again would never notice that a member is frozen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Excused {
+    pub(super) dial: bool,
+    pub(super) proof: bool,
+    pub(super) check: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,6 +140,7 @@ pub(super) struct Member {
     pub(super) ticket: u64,
     /// Failed since the group started, or since all members were last tried in vain.
     pub(super) tried: bool,
+    pub(super) excused: Excused,
     pub(super) mark: Option<Mark>,
     pub(super) broken: bool,
     pub(super) window: Window,
@@ -153,6 +170,7 @@ impl Member {
             last_failure: None,
             ticket,
             tried: false,
+            excused: Excused::default(),
             mark: None,
             broken: false,
             window: Window::default(),

@@ -107,6 +107,8 @@ pub struct Machine {
     suspended: Option<rules::failback::Suspension>,
     /// The active that an operator forced although it was unfit, for as long as it is.
     forced: Option<MemberId>,
+    /// The standby that is replaced last, once another one stands by.
+    rehoming: Option<Generation>,
     /// The member that traffic is about to go back to, while its timer runs.
     returning: Option<MemberId>,
     /// Some are to go, or to take another's place; nobody looks for them otherwise.
@@ -152,6 +154,7 @@ impl Machine {
             lingering: BTreeSet::new(),
             suspended: None,
             forced: None,
+            rehoming: None,
             returning: None,
             shifting: false,
             attempts: 0,

@@ -7,6 +7,7 @@ use super::timers::Timer;
 use super::{
     Action, Answer, End, Kind, Machine, MemberId, News, Phase, Reason, Refusal, RequestId, Time,
 };
+use crate::config::Standby;
 
 /// The move under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -302,6 +303,13 @@ impl Machine {
     pub(super) fn active_lost(&mut self, id: MemberId, was_fit: bool) {
         self.active = None;
         self.lost_at = self.now;
+        if matches!(self.rules.standby, Standby::Count(_)) {
+            // The one loop asks everybody anew, whatever a dial said while there was an active. Loops of their own, with
+            // `all`, go on through that: what they know is never older than a delay.
+            for member in &mut self.members {
+                member.tried = false;
+            }
+        }
         self.act(Action::Deactivate);
         // A target that has no connection yet is no use to a failover.
         if self

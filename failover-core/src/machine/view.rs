@@ -136,6 +136,18 @@ impl Machine {
         self.members.iter().map(|member| self.member_view(member))
     }
 
+    /// It has checks, and failed them.
+    pub fn fails_checks(&self, id: MemberId) -> bool {
+        self.member(id)
+            .is_some_and(|member| member.is_checked() && member.is_unhealthy())
+    }
+
+    /// The member is there, neither disabled nor on its way out.
+    pub fn takes_part(&self, id: MemberId) -> bool {
+        self.member(id)
+            .is_some_and(super::member::Member::takes_part)
+    }
+
     fn member_view(&self, member: &super::member::Member) -> MemberView {
         let (link, generation) = match &member.link {
             Link::Cold => (LinkView::Cold, None),

@@ -24,50 +24,66 @@ impl Machine {
             return;
         };
         let wanted = self.warm_count(active, count);
-        let heavier = active.weight;
+        let (id, heavier) = (active.id, active.weight);
         let failback = self.rules.failback.enabled;
         // A heavier one that is being tried does not stand in for a standby.
-        let coming = |member: &Member| {
-            self.may_stand_in(member)
-                && matches!(member.link, Link::Dialling { .. })
-                && member.weight <= heavier
+        let counts = |machine: &Self, member: &Member| {
+            let coming = || {
+                machine.may_stand_in(member)
+                    && matches!(member.link, Link::Dialling { .. })
+                    && member.weight <= heavier
+            };
+            machine.is_warm(member) || coming()
         };
-        let warm = self
+        let warm = |machine: &Self| {
+            let members = machine.members.iter();
+            members.filter(|member| counts(machine, member)).count()
+        };
+        let mut missing = wanted.saturating_sub(warm(self));
+        // The spread is for a fleet that misses its standbys, not for an active that has to go.
+        let now = !self.timers.is_set(Timer::Rearm) || self.must_move(id).is_some();
+        let mut picks = if missing > 0 && now {
+            self.to_be_warmed().into_iter()
+        } else {
+            Vec::new().into_iter()
+        };
+        // A heavier member must be connected before anybody can know that it is fit again.
+        let heavier_ones: Vec<MemberId> = self
             .members
             .iter()
-            .filter(|member| self.is_warm(member) || coming(member))
-            .count();
-        let mut due: Vec<MemberId> = Vec::new();
-        // The spread is for a fleet that misses its standbys, not for an active that has to go.
-        let now = !self.timers.is_set(Timer::Rearm) || self.must_move(active.id).is_some();
-        if warm < wanted && now {
-            let shun = self.shuns_marked();
-            let unmarked = |member: &Member| self.is_dialable(member) && member.mark.is_none();
-            let any = |member: &Member| self.is_dialable(member) && !self.is_shunned(member, shun);
-            let next = self.best(Role::Standby, unmarked);
-            due.extend(next.or_else(|| self.best(Role::Standby, any)));
+            .filter(|member| failback && member.weight > heavier)
+            .filter(|member| self.is_dialable(member) && member.mark.is_none())
+            .map(|member| member.id)
+            .collect();
+        // The first pick does not depend on them; for the others, they may be standbys too.
+        for id in picks.next().into_iter().chain(heavier_ones) {
+            self.dial_target(id);
         }
-        // A heavier member must be connected before anybody can know that it is fit again.
-        due.extend(
-            self.members
-                .iter()
-                .filter(|member| failback && member.weight > heavier)
-                .filter(|member| self.is_dialable(member) && member.mark.is_none())
-                .map(|member| member.id),
-        );
-        let mut more = false;
-        for id in due {
-            if self
-                .member(id)
-                .is_some_and(|member| member.link == Link::Cold)
-            {
-                self.dial(id);
-                more = true;
+        missing = wanted.saturating_sub(warm(self));
+        for id in picks {
+            if missing == 0 {
+                break;
             }
+            self.dial_target(id);
+            let counted = self.member(id).is_some_and(|member| counts(self, member));
+            missing -= usize::from(counted);
         }
-        if more {
-            self.keep_warm(count);
-        }
+    }
+
+    /// Who may be dialled to become a standby, the best first, the marked last.
+    fn to_be_warmed(&self) -> Vec<MemberId> {
+        let shun = self.shuns_marked();
+        let mut candidates: Vec<&Member> = self
+            .members
+            .iter()
+            .filter(|member| self.is_dialable(member))
+            .filter(|member| member.mark.is_none() || !self.is_shunned(member, shun))
+            .collect();
+        candidates.sort_by(|a, b| {
+            let marked = a.mark.is_some().cmp(&b.mark.is_some());
+            marked.then_with(|| self.order(Role::Standby, a, b))
+        });
+        candidates.into_iter().map(|member| member.id).collect()
     }
 
     /// It may be counted on beside an active: it stays, or nobody does.

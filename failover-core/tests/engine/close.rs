@@ -1,5 +1,6 @@
 //! The end of a group, in whatever state it is: nothing is left, and nobody waits.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use failover_core::api::ErrorKind;
@@ -146,12 +147,49 @@ async fn slow_retirements_are_waited_for_within_bounds() {
     group.end().await;
 }
 
+/// What was logged as a warning.
+#[derive(Clone, Debug, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut text = String::new();
+        event.record(
+            &mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+                text += &format!("{field}={value:?} ");
+            },
+        );
+        self.0.lock().unwrap().push(text);
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_retirement_that_never_ends_does_not_hold_the_close_for_ever() {
+    let warnings = Warnings::default();
+    let _guard = tracing::subscriber::set_default(warnings.clone());
     let group = Setup::new(&["a", "b"]).open_whole().await;
     group.server("b").set_delay(Method::Retire, Duration::MAX);
     let began = Instant::now();
     group.failover.close().await;
+    // What is left behind is said.
+    let warnings = warnings.0.lock().unwrap().concat();
+    assert!(warnings.contains("left=1 "), "{warnings}");
     assert!(began.elapsed() <= secs(12), "{:?}", began.elapsed());
     assert_eq!(group.server("a").unretired(), 0);
     assert_eq!(group.server("b").unretired(), 1);

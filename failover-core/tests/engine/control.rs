@@ -1,7 +1,7 @@
 //! What operators ask for: every call is answered once, and a move is whole or not at all.
 
 use failover_core::api::{ErrorKind, Fate};
-use failover_core::event::{Kind, Reason};
+use failover_core::event::{EventKind, Kind, Reason};
 use failover_core::memory::Method;
 use failover_core::status::Link;
 use tokio::time::Instant;
@@ -244,4 +244,45 @@ async fn a_removed_or_disabled_target_aborts_the_switch() {
         group.assert_active("a");
         group.end().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_wrong_before_is_no_cause_of_what_happens_now() {
+    let group = Setup::new(&["a", "b"]).open_whole().await;
+    // A check that passes, and a proof.
+    group.server("a").set_unhealthy(Some("too warm"));
+    after(secs(2)).await;
+    group.assert_active("b");
+    assert_eq!(group.member("a").last_error.as_deref(), Some("too warm"));
+    group.server("a").set_unhealthy(None);
+    after(secs(2)).await;
+    assert_eq!(group.member("a").last_error, None);
+    group.server("a").fail_proofs(Some("too cold"));
+    group.switch_to("a").await.unwrap_err();
+    assert_eq!(group.member("a").last_error.as_deref(), Some("too cold"));
+    group.server("a").fail_proofs(None);
+    after(secs(1)).await;
+    assert_eq!(group.member("a").last_error, None);
+    group.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_was_removed_is_blamed_for_nothing() {
+    let group = Setup::new(&["a", "b"]).open_whole().await;
+    group.server("b").kill();
+    after(secs(5)).await;
+    assert!(group.member("b").last_error.is_some());
+    group.server("b").start();
+    group.server("b").set_delay(Method::Connect, secs(1));
+    let switching = pends(group.force_switch_to("b"), ms(50)).await;
+    group.disable("b").await.unwrap();
+    let error = switching.await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Aborted);
+    assert!(std::error::Error::source(&error).is_none(), "{error:?}");
+    let told = group.told().into_iter().find_map(|kind| match kind {
+        EventKind::SwitchAborted { cause, .. } => Some(cause),
+        _ => None,
+    });
+    assert!(matches!(told, Some(None)), "{told:?}");
+    group.end().await;
 }

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use backend_api::Generation;
+use backend_api::{Generation, Role};
 
-use crate::config::LameDuckAction;
+use crate::config::{LameDuckAction, Standby};
 use crate::machine::member::{Mark, Member, Stage};
 use crate::machine::timers::Timer;
 use crate::machine::{Answer, End, Machine, MemberId, News, Refusal, RequestId};
@@ -99,7 +99,8 @@ impl Machine {
         self.answer(request, Answer::Done);
     }
 
-    /// Replaces the standbys by fresh connections; with `standby = N` to the best members of now.
+    /// Replaces the standbys by fresh connections; with `standby = N` to the best members of now. The best of several is
+    /// replaced last, so that the group is not without any meanwhile. A lone one has nobody to wait for.
     pub(in crate::machine) fn rehome(&mut self, request: RequestId) {
         let standbys: Vec<MemberId> = self
             .members
@@ -107,9 +108,39 @@ impl Machine {
             .filter(|member| matches!(member.stage(), Some(Stage::Ready | Stage::Standby)))
             .map(|member| member.id)
             .collect();
-        for id in standbys {
+        let last = self.best(Role::Standby, is_standby).filter(|_| {
+            standbys.len() > 1 && self.rules.standby != Standby::Count(1) && self.active.is_some()
+        });
+        for id in standbys.into_iter().filter(|id| Some(*id) != last) {
             self.retire(id);
         }
+        self.rehoming = last
+            .and_then(|id| self.member(id)?.open())
+            .map(|open| open.generation);
         self.answer(request, Answer::Done);
     }
+
+    /// The standby that was left for last goes as soon as another one stands by.
+    pub(in crate::machine) fn settle_rehoming(&mut self) {
+        let Some(last) = self.rehoming else {
+            return;
+        };
+        let kept = self.members.iter().find(|member| member.is(last));
+        let Some(kept) = kept.filter(|member| member.stage() == Some(Stage::Standby)) else {
+            // It went another way, or carries traffic.
+            self.rehoming = None;
+            return;
+        };
+        let id = kept.id;
+        let another = |member: &Member| member.id != id && is_standby(member);
+        if self.members.iter().any(another) {
+            self.rehoming = None;
+            self.retire(id);
+        }
+    }
+}
+
+/// Armed, and worth something.
+fn is_standby(member: &Member) -> bool {
+    member.stage() == Some(Stage::Standby) && !member.is_unhealthy()
 }

@@ -1,8 +1,9 @@
 //! The stall guard: a process that was itself stalled (swapped out, starved, stopped) must not condemn its members. What
-//! timed out while its own clock was late says nothing.
+//! timed out while its own clock was late says nothing, once: a repetition that fails too does say something.
 
 use std::time::Duration;
 
+use crate::machine::member::Link;
 use crate::machine::timers::Timer;
 use crate::machine::{Machine, News, Phase};
 
@@ -17,10 +18,16 @@ impl Machine {
         for member in &mut self.members {
             member.window.clear();
             if let Some(check) = &mut member.check {
-                check.discounted = true;
+                check.discounted |= !member.excused.check;
             }
-            if let Some(task) = member.open_mut().and_then(|open| open.task.as_mut()) {
-                task.discounted = true;
+            match &mut member.link {
+                Link::Dialling { discounted, .. } => *discounted |= !member.excused.dial,
+                Link::Open(open) => {
+                    if let Some(task) = &mut open.task {
+                        task.discounted |= !member.excused.proof;
+                    }
+                }
+                Link::Cold | Link::Retiring { .. } => {}
             }
         }
         let until = self.now + CATCH_UP;

@@ -84,6 +84,10 @@ fn group(canon: &mut Canon, machine: &Machine) {
     }
     canon.put((machine.redial, machine.suspended, machine.returning));
     canon.put((machine.forced, machine.rules.standby));
+    canon.put(machine.rehoming.is_some());
+    if let Some(generation) = machine.rehoming {
+        canon.generation(generation);
+    }
     canon.put((machine.queue.len(), machine.closing.len()));
     for (_, request) in &machine.queue {
         if let Request::SwitchTo { to, end, force } = request {
@@ -106,9 +110,14 @@ fn member(canon: &mut Canon, member: &Member) {
     canon.put(std::mem::discriminant(&member.link));
     match &member.link {
         Link::Cold => {}
-        Link::Dialling { generation, op } => {
+        Link::Dialling {
+            generation,
+            op,
+            discounted,
+        } => {
             canon.generation(*generation);
             canon.op(*op);
+            canon.put(discounted);
         }
         Link::Retiring { generation } => canon.generation(*generation),
         Link::Open(open) => {
@@ -136,6 +145,7 @@ fn member(canon: &mut Canon, member: &Member) {
     canon.put((
         member.failures.min(6),
         member.tried,
+        member.excused,
         member.broken,
         member.streak,
     ));

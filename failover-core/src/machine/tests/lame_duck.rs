@@ -247,3 +247,24 @@ fn rehoming_replaces_the_standbys_connection() {
         1
     );
 }
+
+#[test]
+fn rehoming_all_standbys_leaves_one_until_another_stands_by() {
+    let mut story = Story::started(&[1.0, 0.9, 0.8, 0.7], |_| {});
+    let old: Vec<_> = (1..4).map(|id| story.generation(id)).collect();
+    for id in 1..4 {
+        story.manner(id).dial = Reply::Well(100);
+    }
+    let request = story.call(Request::Rehome);
+    assert_eq!(story.answer(request), Some(Answer::Done));
+    for _ in 0..50 {
+        let standing = (1..4).filter(|id| story.link(*id) == LinkView::Standby);
+        assert!(standing.count() > 0);
+        story.run(10);
+    }
+    for (id, old) in (1..4).zip(old) {
+        assert_eq!(story.link(id), LinkView::Standby);
+        assert_ne!(story.generation(id), old);
+        assert_eq!(story.dials(id), 1);
+    }
+}

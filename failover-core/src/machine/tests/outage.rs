@@ -1,6 +1,11 @@
 //! Whole outages: one dialling loop, one standby afterwards, and people are told once.
 
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
+
+use backend_api::{Candidate, Pool, Role, Weighted};
 
 use super::story::{REFUSED, Reply, Story};
 use crate::config::{Rules, Standby};
@@ -218,4 +223,76 @@ fn nothing_is_due_in_the_past() {
         let next = story.machine.next_deadline();
         assert!(next.is_some_and(|at| at > Time(0)));
     }
+}
+
+#[test]
+fn a_dial_that_failed_before_the_outage_does_not_count_in_it() {
+    let mut story = Story::started(&[1.0, 0.9, 0.8], counted);
+    story.manner(2).dial = REFUSED;
+    story.kill(1);
+    story.run(2_000);
+    story.revive(2);
+    story.run(60_000);
+    assert_eq!(
+        (story.link(1), story.link(2)),
+        (LinkView::Cold, LinkView::Standby)
+    );
+    // It came back long ago, and nobody has asked.
+    story.revive(1);
+    story.manner(2).dial = REFUSED;
+    story.manner(2).prove = REFUSED;
+    story.log.clear();
+    story.kill(0);
+    story.run(1_000);
+    assert_eq!(story.active(), Some(1));
+    assert_eq!(story.told(News::AllDown(1)), 0);
+}
+
+/// The pool as it is, counting how often it is asked.
+#[derive(Default)]
+struct Asked(AtomicUsize);
+
+impl Pool for Asked {
+    fn name(&self) -> &'static str {
+        "asked"
+    }
+
+    fn compare(&self, role: Role, a: &Candidate, b: &Candidate) -> Ordering {
+        self.0.fetch_add(1, Relaxed);
+        Weighted.compare(role, a, b)
+    }
+}
+
+#[test]
+fn many_missing_standbys_are_dialled_in_one_pass() {
+    let pool = Arc::new(Asked::default());
+    let weights: Vec<f64> = (0..64).map(|id| 100.0 - f64::from(id)).collect();
+    let mut story = Story::started(&weights, |rules| {
+        counted(rules);
+        rules.standby = Standby::Count(60);
+        rules.pool = pool.clone();
+    });
+    for id in 1..64 {
+        story.manner(id).retire = Reply::Never;
+        story.manner(id).dial = Reply::Never;
+        if story.member(id).generation.is_some() {
+            story.lost(id);
+        }
+    }
+    // All retirements are given up at once.
+    story.run(4_900);
+    story.log.clear();
+    pool.0.store(0, Relaxed);
+    story.run(200);
+    let dialled: Vec<u32> = story
+        .log
+        .iter()
+        .filter_map(|(_, action)| match action {
+            Action::Connect(id, ..) => Some(id.0),
+            _ => None,
+        })
+        .collect();
+    assert!(dialled.iter().copied().eq(1..=60), "{dialled:?}");
+    let asked = pool.0.load(Relaxed);
+    assert!(asked < 64 * 8, "asked {asked} times for 60");
 }
