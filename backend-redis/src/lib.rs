@@ -44,7 +44,11 @@
 //! # ca_file = "/etc/ssl/redis-ca.pem"
 //! ```
 //!
-//! Not here: pub/sub across switches, cluster mode, sentinels.
+//! Not there yet:
+//!
+//! - Pub/sub. SUBSCRIBE and its kin are refused; a plain redis-rs connection of your own does not follow a switch.
+//! - Redis Cluster. One member is one server: MOVED and ASK are given to the caller.
+//! - Sentinel. A sentinel is no member, and is not asked which server is the primary: the configuration names the servers.
 
 mod backend;
 mod check;

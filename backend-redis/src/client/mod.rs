@@ -44,13 +44,18 @@ use work::{Batch, Trouble, Work};
 ///   connection may take (the longest `timeouts.prove` of the group, and 100 ms), at most `unavailable.wait`. If the member
 ///   is slow but well, it fails with [`ErrorKind::Timeout`] then: after 1.1 s by default. If the proof has no answer either,
 ///   there is no active, and it waits for the next up to `unavailable.wait` in all.
-/// - Blocking commands use a socket of their own, and end with the member they are on.
+/// - Blocking commands use a socket of their own, and end with the member they are on. Opening one takes no longer than
+///   `timeouts.operation`.
 /// - WATCH uses a socket of its own, which this handle and clones made of it from then on use until EXEC or UNWATCH. If
 ///   the active changes in between, the next command fails with [`ErrorKind::Moved`] and nothing of the transaction was
-///   applied.
+///   applied. A pipeline without MULTI that the server refused in part is answered with what the server said.
 /// - A cursor of another active than the present one fails with [`ErrorKind::Moved`]: start the scan again.
 /// - Commands that would change the shared connection (SELECT, AUTH, SUBSCRIBE, MULTI outside an atomic pipeline, ..) fail
 ///   with [`ErrorKind::Unsupported`] and a text that says what to use.
+///
+/// Not there yet: pub/sub (SUBSCRIBE is refused; on a connection of your own it does not follow a switch), Redis Cluster
+/// (one member is one server, and MOVED and ASK are given to the caller), and Sentinel (a sentinel is no member, and is not
+/// asked for the primary).
 ///
 /// Dropping a future gives the operation up: what was not yet written is not sent, what was written is still executed.
 ///
