@@ -10,11 +10,6 @@ impl Machine {
             self.settle_links();
             self.settle_startup();
         }
-        if self.phase == Phase::Running {
-            self.reconsider_redial();
-            self.reconsider_switch();
-            self.settle_requests();
-        }
         if self.phase == Phase::Closing {
             self.settle_close();
         }
@@ -22,6 +17,9 @@ impl Machine {
             let running = self.phase == Phase::Running;
             if running {
                 self.settle_places();
+                self.reconsider_redial();
+                self.reconsider_switch();
+                self.settle_requests();
                 self.settle_active();
             }
             // Whoever leaves makes room for a standby, and for whoever takes its place.

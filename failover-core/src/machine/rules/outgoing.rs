@@ -51,10 +51,13 @@ impl Machine {
         any
     }
 
-    /// It carries the traffic, or is about to.
+    /// It carries the traffic, or is about to, or whoever takes its place is.
     pub(in crate::machine) fn is_engaged(&self, id: MemberId) -> bool {
+        let target = self.switch.as_ref().map(|switch| switch.to);
+        let replaced = target.and_then(|to| self.member(to)?.replaces);
         self.active == Some(id)
             || self.redial == Some(id)
-            || self.switch.as_ref().is_some_and(|switch| switch.to == id)
+            || target == Some(id)
+            || replaced == Some(id)
     }
 }

@@ -214,6 +214,24 @@ fn a_lost_active_gives_its_place_to_its_replacement() {
 }
 
 #[test]
+fn a_member_that_is_disabled_while_its_replacement_takes_over_is_disabled_after_it() {
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
+    story.manner(2).promote = Reply::Well(100);
+    story.replace(0, 2);
+    story.run(50);
+    story.call(Request::PhaseOut {
+        member: MemberId(0),
+        remove: false,
+    });
+    story.kill(0);
+    story.run(50);
+    assert_eq!(story.moves()[0], (100, Some(0), 2, Reason::Lost));
+    story.run(1_000);
+    assert_eq!((story.active(), story.ids()), (Some(1), vec![1, 2]));
+    assert!(!story.member(2).enabled);
+}
+
+#[test]
 fn whoever_is_phased_out_serves_until_another_can() {
     let mut story = Story::started(&[1.0, 0.5], |_| {});
     story.manner(2).dial = REFUSED;
