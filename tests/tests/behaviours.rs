@@ -44,7 +44,7 @@ fn one_id(text: &str) -> Option<((char, u32), &str)> {
     let kind = text
         .chars()
         .next()
-        .filter(|kind| matches!(kind, 'P' | 'N'))?;
+        .filter(|kind| matches!(kind, 'P' | 'N' | 'F'))?;
     let digits = text[1..].bytes().take_while(u8::is_ascii_digit).count();
     let number = text[1..=digits].parse().ok()?;
     let rest = &text[1 + digits..];
