@@ -3,13 +3,35 @@
 use backend_api::Generation;
 
 use super::choose::Fitness;
-use super::member::{Health, Link, Stage, Task, TaskKind};
+use super::member::{Health, Link, Mark, Stage, Task, TaskKind};
 use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Action, Failure, Input, Machine, MemberId, News, Op};
 
+/// What decisions can depend on of what checks and outcomes change.
+#[derive(PartialEq)]
+struct Standing(Health, Option<Mark>, bool);
+
 impl Machine {
-    pub(super) fn apply(&mut self, input: Input) {
+    /// Applies an input. What comes all the time, a passing check or a sample of outcomes, costs no look at the whole group
+    /// unless it changed something.
+    pub(super) fn take(&mut self, input: Input) {
+        let routine = match &input {
+            Input::Checked(id, ..) | Input::Outcomes { member: id, .. } => Some(*id),
+            Input::Tick => return,
+            _ => None,
+        };
+        let before = routine.map(|id| (id, self.standing_of(id)));
+        self.apply(input);
+        self.unsettled |= before.is_none_or(|(id, before)| self.standing_of(id) != before);
+    }
+
+    fn standing_of(&self, id: MemberId) -> Option<Standing> {
+        let member = self.member(id)?;
+        Some(Standing(member.health, member.mark, member.broken))
+    }
+
+    fn apply(&mut self, input: Input) {
         match input {
             Input::Tick => {}
             Input::Connected(id, generation, op) => self.connected(id, generation, op),

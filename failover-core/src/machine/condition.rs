@@ -31,8 +31,8 @@ impl Machine {
             .iter()
             .filter(|member| member.takes_part() && member.id != active);
         let wanted = match self.rules.standby {
-            Standby::All => others.count().min(1),
-            Standby::Count(count) => others.count().min(count as usize),
+            Standby::All => others.take(1).count(),
+            Standby::Count(count) => others.take(count as usize).count(),
         };
         let at_hand = |member: &Member| {
             if !member.takes_part() {
@@ -42,7 +42,12 @@ impl Machine {
             (member.stage() == Some(Stage::Standby) && !member.is_unhealthy())
                 || (!self.degraded && self.is_coming(member))
         };
-        self.members.iter().filter(|member| at_hand(member)).count() < wanted
+        let members = self.members.iter();
+        members
+            .filter(|member| at_hand(member))
+            .take(wanted)
+            .count()
+            < wanted
     }
 
     /// On its way to be one, as far as anybody knows.

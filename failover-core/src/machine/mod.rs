@@ -64,7 +64,7 @@ use member::Member;
 use random::Random;
 use switch::Switch;
 pub use time::Time;
-use timers::Timers;
+use timers::{Timer, Timers};
 pub use view::{LinkView, MemberView, Membership, View};
 
 use crate::config::Rules;
@@ -113,6 +113,8 @@ pub struct Machine {
     returning: Option<MemberId>,
     /// Some are to go, or to take another's place; nobody looks for them otherwise.
     shifting: bool,
+    /// Something has changed that a decision may depend on. Never so between two calls.
+    unsettled: bool,
     /// How often all members were tried in vain.
     attempts: u32,
     degraded: bool,
@@ -157,6 +159,7 @@ impl Machine {
             rehoming: None,
             returning: None,
             shifting: false,
+            unsettled: true,
             attempts: 0,
             degraded: false,
             timers: Timers::default(),
@@ -176,13 +179,17 @@ impl Machine {
     pub fn handle(&mut self, now: Time, inputs: impl IntoIterator<Item = Input>) -> Vec<Action> {
         self.now = self.now.max(now);
         for input in inputs {
-            self.apply(input);
+            self.take(input);
         }
         // Answers come before the deadlines that they meet.
         while let Some(timer) = self.timers.pop_due(self.now) {
+            // A check that is due begins; there is nothing to decide about it.
+            self.unsettled |= !matches!(timer, Timer::Check(_));
             self.expire(timer);
         }
-        self.settle();
+        if std::mem::take(&mut self.unsettled) {
+            self.settle();
+        }
         std::mem::take(&mut self.actions)
     }
 

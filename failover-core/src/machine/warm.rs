@@ -39,7 +39,7 @@ impl Machine {
             let members = machine.members.iter();
             members.filter(|member| counts(machine, member)).count()
         };
-        let mut missing = wanted.saturating_sub(warm(self));
+        let missing = wanted.saturating_sub(warm(self));
         // The spread is for a fleet that misses its standbys, not for an active that has to go.
         let now = !self.timers.is_set(Timer::Rearm) || self.must_move(id).is_some();
         let mut picks = if missing > 0 && now {
@@ -59,8 +59,11 @@ impl Machine {
         for id in picks.next().into_iter().chain(heavier_ones) {
             self.dial_target(id);
         }
-        missing = wanted.saturating_sub(warm(self));
-        for id in picks {
+        let Some(second) = picks.next() else {
+            return;
+        };
+        let mut missing = wanted.saturating_sub(warm(self));
+        for id in std::iter::once(second).chain(picks) {
             if missing == 0 {
                 break;
             }
@@ -120,7 +123,7 @@ impl Machine {
             let marked: Vec<MemberId> = self
                 .members
                 .iter()
-                .filter(|member| !self.awaits(member.id) && is_lame(member))
+                .filter(|member| is_lame(member) && !self.awaits(member.id))
                 .filter(|member| {
                     matches!(
                         member.stage(),
