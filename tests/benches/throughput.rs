@@ -12,8 +12,8 @@ use failover_testkit::server::RedisServer;
 use redis::AsyncCommands;
 use redis::aio::ConnectionLike;
 
-const ROUNDS: usize = 21;
-const SLICE: Duration = Duration::from_millis(300);
+const ROUNDS: usize = 61;
+const SLICE: Duration = Duration::from_millis(100);
 
 /// Operations per second of `tasks` tasks over clones of a connection.
 async fn rate<C>(connection: &C, tasks: usize, write: bool) -> f64

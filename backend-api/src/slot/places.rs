@@ -21,6 +21,7 @@ mod real {
     }
 
     /// This thread's number. Threads are numbered as they come, so neighbours get different stripes.
+    #[inline]
     pub(in crate::slot) fn thread_index() -> usize {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
@@ -49,6 +50,7 @@ mod small {
         PLACES
     }
 
+    #[inline]
     pub(in crate::slot) fn thread_index() -> usize {
         loom::lazy_static! {
             static ref NEXT: AtomicUsize = AtomicUsize::new(0);
