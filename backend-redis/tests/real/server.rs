@@ -1,7 +1,7 @@
 //! One redis-server on a free port of the loopback, ended with its value.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -13,6 +13,19 @@ pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
     pub(crate) directory: PathBuf,
+}
+
+/// The server on PATH, or else the one that `tests/servers` unpacked.
+fn program() -> PathBuf {
+    let unpacked = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/servers/redis-server");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let installed =
+        std::env::split_paths(&path).any(|folder| folder.join("redis-server").is_file());
+    if installed || !unpacked.is_file() {
+        PathBuf::from("redis-server")
+    } else {
+        unpacked
+    }
 }
 
 impl Server {
@@ -45,7 +58,7 @@ impl Server {
             std::env::temp_dir().join(format!("backend-redis-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         let port = free_port();
-        let child = Command::new("redis-server")
+        let child = Command::new(program())
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--enable-debug-command", "yes"])
             .args(["--unixsocket", directory.join("socket").to_str().unwrap()])
@@ -54,7 +67,7 @@ impl Server {
             .args(arguments)
             .stdout(Stdio::null())
             .spawn()
-            .expect("redis-server is needed: apt-get install redis-server");
+            .expect("redis-server is needed: `tests/servers` unpacks it, or apt-get install redis-server");
         Self {
             child,
             port,
