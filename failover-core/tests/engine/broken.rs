@@ -19,6 +19,8 @@ struct Shared {
     explode: AtomicBool,
     /// While it is held, dials block their thread.
     gate: Mutex<()>,
+    /// A dial has begun.
+    dialling: AtomicBool,
     open: AtomicUsize,
     retired: AtomicUsize,
 }
@@ -45,6 +47,7 @@ impl Backend for Brittle {
     }
 
     async fn connect(&self, _: Dial<'_, ()>) -> Result<Fragile, Error> {
+        self.0.dialling.store(true, Ordering::Release);
         drop(self.0.gate.lock().unwrap());
         self.0.open.fetch_add(1, Ordering::Relaxed);
         Ok(Fragile(self.0.clone()))
@@ -107,8 +110,12 @@ async fn a_dial_that_could_not_be_cut_off_is_retired_by_the_close() {
         std::thread::scope(|scope| {
             let opened = scope.spawn(|| {
                 runtime.block_on(async {
-                    let backend = Brittle(shared);
+                    let backend = Brittle(shared.clone());
                     let group = Failover::builder().open(backend, config).await.unwrap();
+                    // Closed before its task has begun, a dial is cut off like any other.
+                    while !shared.dialling.load(Ordering::Acquire) {
+                        tokio::task::yield_now().await;
+                    }
                     let closing = group.clone();
                     tokio::spawn(async move { closing.close().await });
                     // The engine has decided to close once operations fail for good.
