@@ -133,10 +133,7 @@ impl FailoverConnection {
         if route != Route::Shared || self.pin.is_some() {
             return self.run_apart(work, route).await;
         }
-        let lease = match self.slot.lease().await {
-            Ok(lease) => lease,
-            Err(reason) => return Err(replay::unavailable(&work, reason)),
-        };
+        let lease = self.lease_for(&work).await?;
         match self.attempt(&work, lease, false).await {
             Ok(answer) => answer,
             Err(failed) => self.recover(work, failed, false).await,

@@ -16,7 +16,7 @@ use crate::error;
 
 /// No active: it certainly was not sent.
 #[cold]
-pub(super) fn unavailable<W: Work>(work: &W, reason: Error) -> RedisError {
+fn unavailable<W: Work>(work: &W, reason: Error) -> RedisError {
     let reason = reason
         .with_operation(work.name())
         .with_fate(Fate::NotApplied);

@@ -1,6 +1,6 @@
 //! `drain`: it waits for the leases, and for nothing else, and can be given up.
 
-use failover_core::api::Backend;
+use failover_core::api::{Backend, Leases};
 use tokio::pin;
 use tokio::time::timeout;
 
@@ -46,14 +46,18 @@ async fn pair<H: Harness>(
     Ok((old, new))
 }
 
+/// Traffic goes to `to`; what is still held of the connection before it.
+fn moved<H: Harness>(stage: &mut Stage<'_, H>, to: &Link<Connection<H>>) -> Check<Leases> {
+    let leases = stage.activate(to);
+    leases.ok_or_else(|| failed("the suite has no leases to wait for"))
+}
+
 async fn not_before<H: Harness>(harness: &H) -> Check {
     let mut stage = Stage::new(harness);
     let places = (harness.start().await, harness.start().await);
     let (old, new) = pair(&mut stage, &places).await?;
     let lease = stage.slot.lease().await.must("a lease")?;
-    let Some(leases) = stage.activate(&new) else {
-        return Err(failed("the suite has no leases to wait for"));
-    };
+    let leases = moved(&mut stage, &new)?;
     let drain = stage.backend.drain(&old.connection, leases);
     pin!(drain);
     if timeout(stage.bounds.quiet, &mut drain).await.is_ok() {
@@ -73,9 +77,7 @@ async fn not_after<H: Harness>(harness: &H) -> Check {
     let places = (harness.start().await, harness.start().await);
     let (old, new) = pair(&mut stage, &places).await?;
     let lease = stage.slot.lease().await.must("a lease")?;
-    let Some(leases) = stage.activate(&new) else {
-        return Err(failed("the suite has no leases to wait for"));
-    };
+    let leases = moved(&mut stage, &new)?;
     let drain = stage.backend.drain(&old.connection, leases);
     pin!(drain);
     let early = timeout(stage.bounds.slack, &mut drain).await.is_ok();
@@ -96,9 +98,7 @@ async fn given_up<H: Harness>(harness: &H) -> Check {
     let places = (harness.start().await, harness.start().await);
     let (old, new) = pair(&mut stage, &places).await?;
     let lease = stage.slot.lease().await.must("a lease")?;
-    let Some(leases) = stage.activate(&new) else {
-        return Err(failed("the suite has no leases to wait for"));
-    };
+    let leases = moved(&mut stage, &new)?;
     let drain = stage.backend.drain(&old.connection, leases);
     let _ = timeout(stage.bounds.slack, drain).await;
     harness.kill(&places.1).await;
@@ -116,9 +116,7 @@ async fn serves_again<H: Harness>(harness: &H) -> Check {
     }
     let places = (harness.start().await, harness.start().await);
     let (old, new) = pair(&mut stage, &places).await?;
-    let Some(leases) = stage.activate(&new) else {
-        return Err(failed("the suite has no leases to wait for"));
-    };
+    let leases = moved(&mut stage, &new)?;
     let drain = stage.backend.drain(&old.connection, leases);
     within(stage.bounds.notice, "draining", drain).await?;
     back(&mut stage, &old, &new, "a drain").await
