@@ -20,5 +20,5 @@ pub use health::{Health, HealthCheck, Ping, Probe};
 pub use member::{Epoch, Generation, Member, MemberName, Weight};
 pub use outcome::Outcome;
 pub use pool::{Candidate, Pool, Role, Rotating, Weighted};
-pub use signals::{Signal, Signals};
+pub use signals::{Notice, Signal, Signals};
 pub use slot::{Lease, Leases, Slot};

@@ -5,7 +5,7 @@
 //! never blocks and never fails, and repeating oneself costs nothing: what the engine has not yet taken is not
 //! sent again, so a thousand errors a second cannot fill its memory.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sync::{Arc, AtomicBool, mpsc};
 use crate::{Error, Generation, Member, MemberName};
@@ -24,7 +24,22 @@ pub enum Signal<S> {
     LameDuck,
     /// The member tells of all the members it knows, itself included. The engine of this version does not act on it.
     Discovered(Vec<Member<S>>),
+    /// Something that people should know and that changes no decision.
+    Notice(Notice),
 }
+
+/// What a connection wants people to know: it becomes an event of the group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Notice {
+    /// One word for programs, the same for every case of the kind, such as `resubscribe_failed`.
+    pub what: &'static str,
+    /// What happened, for people. Free of secrets.
+    pub text: String,
+}
+
+/// How many notices of one connection may wait for the engine: a flood says no more than its first few.
+const NOTICES: usize = 16;
 
 /// A [`Signal`] with the connection it came from, as engines receive it.
 #[derive(Debug)]
@@ -44,6 +59,10 @@ impl<S> Heard<S> {
         let said = match self.signal {
             Signal::Suspect => Some(&self.pending.suspect),
             Signal::Condemned(_) => Some(&self.pending.condemned),
+            Signal::Notice(_) => {
+                self.pending.notices.fetch_sub(1, Ordering::Relaxed);
+                None
+            }
             Signal::Lost(_) | Signal::LameDuck | Signal::Discovered(_) => None,
         };
         if let Some(said) = said {
@@ -61,6 +80,8 @@ struct Pending {
     lame_duck: AtomicBool,
     suspect: AtomicBool,
     condemned: AtomicBool,
+    /// Not one that models look at: no order of threads depends on it.
+    notices: AtomicUsize,
 }
 
 /// The voice of one connection.
@@ -142,6 +163,17 @@ impl<S> Signals<S> {
         self.send(Signal::Discovered(members));
     }
 
+    /// Something that people should know: an event of the group, named by `what`, and a line in the log. Of a connection
+    /// that says too many before the engine has taken them, the later ones are dropped.
+    pub fn notice(&self, what: &'static str, text: impl Into<String>) {
+        if self.pending.notices.fetch_add(1, Ordering::Relaxed) < NOTICES {
+            let text = text.into();
+            self.send(Signal::Notice(Notice { what, text }));
+        } else {
+            self.pending.notices.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
     fn send(&self, signal: Signal<S>) {
         // An engine that is gone needs no signal: its connections are being retired.
         let _ = self.sink.send(Heard {
@@ -173,6 +205,20 @@ mod tests {
         assert!(matches!(signal, Signal::Suspect));
         signals.suspect();
         assert!(receiver.try_recv().is_ok());
+    }
+
+    #[test]
+    fn a_flood_of_notices_is_bounded_and_ends_with_the_flood() {
+        let (sender, mut receiver) = signal_channel::<()>();
+        let signals = sender.signals("east".into(), Generation(7));
+        let mut taken =
+            || std::iter::from_fn(|| receiver.try_recv().ok().map(|heard| heard.take().2)).count();
+        for _ in 0..1000 {
+            signals.notice("slow_consumer", "a reader is too slow");
+        }
+        assert_eq!(taken(), NOTICES);
+        signals.notice("slow_consumer", "again");
+        assert_eq!(taken(), 1);
     }
 
     #[test]

@@ -161,6 +161,17 @@ pub enum EventKind {
         /// Whose.
         member: MemberName,
     },
+    /// Something that a backend wants people to know; it changed no decision.
+    Notice {
+        /// Whose connection says so.
+        member: MemberName,
+        /// Which.
+        generation: Generation,
+        /// One word for programs; the backend's documentation lists them.
+        what: &'static str,
+        /// What happened, for people.
+        text: String,
+    },
     /// Events that this reader was too slow for.
     Missed {
         /// How many.
@@ -288,6 +299,7 @@ impl fmt::Display for EventKind {
             ),
             Self::Replaced { member } => write!(f, "{member} has its new settings"),
             Self::Stalled => f.write_str("this process was stalled; no member is blamed for it"),
+            Self::Notice { member, text, .. } => write!(f, "{member}: {text}"),
             Self::Missed { count } => write!(f, "{count} events were missed by a slow reader"),
             Self::Closed => f.write_str("the group is closed"),
         }

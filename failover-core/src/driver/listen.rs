@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use super::answer::Caller;
 use super::message::{Answered, Call, Control};
 use super::{Driver, Line, Voice, lock};
+use crate::event::EventKind;
 use crate::machine::{Failure, Input, MemberId, Request, Verdict};
 
 enum Woken<B: Backend> {
@@ -187,6 +188,15 @@ impl<B: Backend> Driver<B> {
                 Some(Input::Condemned(member, generation, failure))
             }
             Signal::LameDuck => Some(Input::LameDuck(member, generation)),
+            Signal::Notice(notice) => {
+                self.emit(EventKind::Notice {
+                    member: lock(&self.core).directory.name(member),
+                    generation,
+                    what: notice.what,
+                    text: notice.text,
+                });
+                None
+            }
             // Discovery of members comes with the backends that do it.
             _ => None,
         }

@@ -280,6 +280,7 @@ fn log(event: &Event) {
         | K::BreakerChanged { member, .. }
         | K::LameDuck { member, .. }
         | K::ReplacementFailed { member, .. }
+        | K::Notice { member, .. }
         | K::HealthChanged { member, .. } => {
             tracing::warn!(group, member = member.as_str(), "{event}");
         }

@@ -207,6 +207,7 @@ fn said<S>(heard: Heard<S>) -> Said {
         Signal::Condemned(_) => "condemned",
         Signal::LameDuck => LAME_DUCK,
         Signal::Discovered(_) => DISCOVERED,
+        Signal::Notice(_) => "notice",
         _ => "something new",
     };
     Said {
