@@ -5,8 +5,6 @@ use std::time::Duration;
 use backend_api::{Error, ErrorKind};
 use serde::Deserialize;
 
-use super::duration;
-
 /// What happens to an operation whose connection was lost, retired, or did not answer in time: may it run again on
 /// the next active?
 ///
@@ -38,11 +36,11 @@ pub struct Options {
     pub tcp_nodelay: bool,
     /// `TCP_USER_TIMEOUT`: how long sent data may stay unacknowledged before the socket is dead. Linux only.
     /// Default: the system's.
-    #[serde(deserialize_with = "duration::optional")]
+    #[serde(deserialize_with = "backend_api::duration::optional")]
     pub user_timeout: Option<Duration>,
     /// After how much silence TCP keepalive probes start, and their interval. Default: none; the engine's health checks
     /// use the same socket and find a dead peer sooner.
-    #[serde(deserialize_with = "duration::optional")]
+    #[serde(deserialize_with = "backend_api::duration::optional")]
     pub keepalive: Option<Duration>,
 }
 
