@@ -174,14 +174,9 @@ impl RedisServer {
     /// When the server is not running.
     #[track_caller]
     pub fn freeze(&self) {
-        self.signal(Signal::SIGSTOP);
-        let stat = format!("/proc/{}/stat", self.pid());
-        let deadline = Instant::now() + LOOK;
-        // The signal is on its way when kill(2) returns; the state, after the name in parentheses, tells when it is there.
-        while !fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T ")) {
-            assert!(Instant::now() < deadline, "SIGSTOP did not stop the server");
-            thread::yield_now();
-        }
+        let mut process = self.process();
+        let process = process.as_mut().expect("the server was killed");
+        process.freeze().expect("the server is running");
     }
 
     /// SIGCONT: a frozen server goes on where it stood.
