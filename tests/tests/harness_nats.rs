@@ -271,28 +271,33 @@ fn a_frozen_node_is_silent_until_thawed() {
 
 #[test]
 fn a_lame_duck_says_so_and_goes() {
-    let cluster = NatsCluster::start(2);
-    let node = &cluster[0];
-    let mut client = Client::connect(node);
-    let start = Instant::now();
-    node.lame_duck();
-    let notice = client.wait_for("INFO ");
-    assert!(notice.contains("\"ldm\":true"), "{notice}");
-    assert!(!notice.contains(&node.address()), "{notice}");
-    assert!(notice.contains(&cluster[1].address()), "{notice}");
-    client.ping(); // served until it is sent away
-    assert!(TcpStream::connect(node.address()).is_err());
-    client.rest();
-    assert!(start.elapsed() >= Duration::from_millis(100));
-    eventually("the end of the process", || !node.is_running());
-    node.restart();
-    cluster.wait_formed();
+    for flavour in [Flavour::Newest, Flavour::V2_9] {
+        let cluster = NatsServer::builder().flavour(flavour).start_cluster(2);
+        let node = &cluster[0];
+        let mut client = Client::connect(node);
+        let start = Instant::now();
+        node.lame_duck();
+        let notice = client.wait_for("INFO ");
+        assert!(notice.contains("\"ldm\":true"), "{notice}");
+        assert!(!notice.contains(&node.address()), "{notice}");
+        assert!(notice.contains(&cluster[1].address()), "{notice}");
+        client.ping(); // served until it is sent away
+        assert!(TcpStream::connect(node.address()).is_err());
+        client.rest();
+        assert!(start.elapsed() >= Duration::from_millis(100));
+        eventually("the end of the process", || !node.is_running());
+        node.restart();
+        cluster.wait_formed();
+    }
 }
 
 #[test]
 fn jetstream_keeps_its_messages_in_the_servers_folder() {
     assert!(!NatsServer::start().info().contains("\"jetstream\":true"));
-    let server = NatsServer::builder().jetstream().start();
+    let server = NatsServer::builder()
+        .jetstream()
+        .system_user("system", "pw") // an account of its own, beside which JetStream must still be there for all
+        .start();
     assert!(server.info().contains("\"jetstream\":true"));
     let mut client = Client::connect(&server);
     client.subscribe("inbox");

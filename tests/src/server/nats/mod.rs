@@ -316,7 +316,9 @@ impl NatsServer {
     /// ```
     #[track_caller]
     pub fn reload_with(&self, change: impl FnOnce(NatsBuilder) -> NatsBuilder) {
-        let settings = change(self.state().settings.clone());
+        // Not under the lock: the change may ask this server for its address.
+        let now = self.state().settings.clone();
+        let settings = change(now);
         self.write_config(&settings)
             .expect("the configuration can be written");
         self.state().settings = settings;

@@ -19,7 +19,7 @@ use nix::sys::signal::Signal;
 
 use super::folder::Folder;
 use super::process::{Process, StartError};
-use super::{find, ports};
+use super::{find, find_pinned, ports};
 
 pub use builder::RedisBuilder;
 pub use resp::{CliError, Reply};
@@ -69,8 +69,12 @@ impl RedisServer {
     }
 
     fn open(settings: RedisBuilder) -> Result<Self, StartError> {
-        let program =
-            find("redis-server").map_err(|error| StartError::new(error.to_string(), ""))?;
+        let program = if settings.newest {
+            find_pinned("redis-server-8")
+        } else {
+            find("redis-server")
+        };
+        let program = program.map_err(|error| StartError::new(error.to_string(), ""))?;
         let failed = |error| StartError::new(format!("redis-server: {error}"), "");
         let mut server = Self {
             process: Mutex::new(None),
