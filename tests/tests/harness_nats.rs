@@ -183,6 +183,12 @@ fn a_cluster_forwards_and_tells_its_nodes() {
                 node.info()
             );
         }
+        let routes = match flavour {
+            Flavour::Newest => "\"num_routes\": 8,", // a pool for each other node
+            Flavour::V2_9 => "\"num_routes\": 2,",
+        };
+        let all = |node: &NatsServer| node.monitor("/routez").contains(routes);
+        assert!(cluster.nodes().iter().all(|node| all(node)));
         let mut receiver = Client::connect(&cluster[2]);
         receiver.subscribe("a.b");
         assert_eq!(cluster[2].subscriptions("a.b"), 1);
@@ -216,6 +222,9 @@ fn nodes_come_and_go() {
 fn nodes_tell_nothing_where_they_must_not() {
     let cluster = NatsServer::builder().no_routes_advertise().start_cluster(2);
     assert!(!cluster[0].info().contains(&cluster[1].address()));
+    // And the harness waits for all their routes without that help.
+    let routes = cluster[0].monitor("/routez");
+    assert!(routes.contains("\"num_routes\": 4,"), "{routes}");
     let advertised = NatsServer::builder()
         .client_advertise("127.0.0.1:9")
         .start();
@@ -253,7 +262,7 @@ fn a_killed_node_refuses_and_comes_back_on_its_port() {
 
 #[test]
 fn a_frozen_node_is_silent_until_thawed() {
-    let cluster = NatsCluster::start(2);
+    let cluster = NatsCluster::start(3);
     let node = &cluster[0];
     let mut client = Client::connect(node);
     node.freeze();
@@ -261,9 +270,13 @@ fn a_frozen_node_is_silent_until_thawed() {
     client.say("PING");
     let silent = client.try_line(SHORT).unwrap_err();
     assert_eq!(silent.kind(), ErrorKind::WouldBlock);
-    cluster.wait_formed(); // asks the others only
+    // Only the others are asked; one that is new cannot reach the frozen one.
+    cluster[1].restart();
+    cluster.wait_formed();
     node.thaw();
     client.wait_for("PONG");
+    cluster.wait_formed();
+    assert!(cluster[1].monitor("/routez").contains("\"num_routes\": 8,"));
     node.freeze();
     node.restart();
     Client::connect(node);

@@ -1,12 +1,11 @@
 //! How a nats-server is to be started: what differs from the plain one of [`NatsServer::start`].
 //!
 //! All of it goes into a configuration file, as with Redis. The same settings serve a lone server and every node of a
-//! cluster; what each has of its own (ports, name, routes) is its [`Seat`].
+//! cluster; what each has of its own (ports, name, routes) stands with the file itself, in `config`.
 
-use std::path::Path;
 use std::time::Duration;
 
-use super::{NatsCluster, NatsServer};
+use super::{NatsCluster, NatsServer, config};
 use crate::server::{Certificates, StartError};
 
 /// Which nats-server. Both are pinned by `tests/servers`; what is on PATH is never taken.
@@ -44,56 +43,22 @@ pub struct NatsBuilder {
     pub(super) jetstream: bool,
     pub(super) routes_advertise: bool,
     pub(super) client_advertise: Option<String>,
-    lame_duck_duration: Duration,
-    lame_duck_grace_period: Duration,
-    token: Option<String>,
-    users: Vec<User>,
-    system_user: Option<User>,
-    tls: Option<(Certificates, bool)>,
-    lines: Vec<String>,
+    pub(super) lame_duck_duration: Duration,
+    pub(super) lame_duck_grace_period: Duration,
+    pub(super) token: Option<String>,
+    pub(super) users: Vec<User>,
+    pub(super) system_user: Option<User>,
+    pub(super) tls: Option<(Certificates, bool)>,
+    pub(super) lines: Vec<String>,
 }
 
 /// One who may connect: with what, and what is allowed then.
 #[derive(Clone, Debug)]
-struct User {
-    name: String,
-    /// None: the name is the public key of an nkey.
-    password: Option<String>,
-    permissions: String,
-}
-
-impl User {
-    fn line(&self) -> String {
-        let who = match &self.password {
-            Some(password) => format!(
-                "user: {}, password: {}",
-                quoted(&self.name),
-                quoted(password)
-            ),
-            None => format!("nkey: {}", self.name),
-        };
-        match self.permissions.as_str() {
-            "" => format!("{{ {who} }}"),
-            allowed => format!("{{ {who}, permissions: {{ {allowed} }} }}"),
-        }
-    }
-}
-
-/// What one server has of its own.
-#[derive(Clone, Debug)]
-pub(super) struct Seat {
+pub(super) struct User {
     pub(super) name: String,
-    pub(super) client: u16,
-    pub(super) monitor: u16,
-    pub(super) cluster: Option<Routes>,
-}
-
-/// Where a node listens for the others of its cluster, and whom it dials itself, again and again.
-#[derive(Clone, Debug)]
-pub(super) struct Routes {
-    pub(super) cluster: String,
-    pub(super) port: u16,
-    pub(super) to: Vec<u16>,
+    /// None: the name is the public key of an nkey.
+    pub(super) password: Option<String>,
+    pub(super) permissions: String,
 }
 
 impl Default for NatsBuilder {
@@ -229,7 +194,7 @@ impl NatsBuilder {
     /// How long the server tries to write to a client that does not read, before it cuts it off. 10 s without it.
     #[must_use]
     pub fn write_deadline(self, deadline: Duration) -> Self {
-        self.config("write_deadline", &time(deadline))
+        self.config("write_deadline", &config::time(deadline))
     }
 
     /// Any other line of a configuration file: `config("ping_interval", "\"2s\"")`. The last one said counts.
@@ -283,88 +248,4 @@ impl NatsBuilder {
         });
         self
     }
-
-    /// The whole configuration file.
-    pub(super) fn file(&self, seat: &Seat, folder: &Path) -> String {
-        let mut lines = vec![
-            format!("server_name: {}", quoted(&seat.name)),
-            format!("listen: \"127.0.0.1:{}\"", seat.client),
-            format!("http: \"127.0.0.1:{}\"", seat.monitor),
-            format!("lame_duck_duration: {}", time(self.lame_duck_duration)),
-            format!(
-                "lame_duck_grace_period: {}",
-                time(self.lame_duck_grace_period)
-            ),
-        ];
-        if let Some(address) = &self.client_advertise {
-            lines.push(format!("client_advertise: {}", quoted(address)));
-        }
-        if let Some(routes) = &seat.cluster {
-            lines.push(self.cluster(routes));
-        }
-        if self.jetstream {
-            let store = quoted(&folder.to_string_lossy());
-            lines.push(format!(
-                "jetstream {{ store_dir: {store}, max_mem: 64MB, max_file: 256MB }}"
-            ));
-        }
-        lines.extend(self.authorization());
-        if let Some((certificates, clients)) = &self.tls {
-            let file = |path: &Path| quoted(&path.to_string_lossy());
-            lines.push(format!(
-                "tls {{ cert_file: {}, key_file: {}, ca_file: {}, verify: {clients} }}",
-                file(&certificates.server_file()),
-                file(&certificates.server_key_file()),
-                file(&certificates.ca_file()),
-            ));
-        }
-        lines.extend_from_slice(&self.lines);
-        lines.join("\n") + "\n"
-    }
-
-    fn cluster(&self, routes: &Routes) -> String {
-        let to: Vec<_> = routes
-            .to
-            .iter()
-            .map(|port| format!("\"nats://127.0.0.1:{port}\""))
-            .collect();
-        format!(
-            "cluster {{ name: {}, listen: \"127.0.0.1:{}\", no_advertise: {}, routes: [ {} ] }}",
-            quoted(&routes.cluster),
-            routes.port,
-            !self.routes_advertise,
-            to.join(", ")
-        )
-    }
-
-    fn authorization(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let Some(token) = &self.token {
-            lines.push(format!("authorization {{ token: {} }}", quoted(token)));
-        }
-        if !self.users.is_empty() {
-            let users: Vec<_> = self.users.iter().map(User::line).collect();
-            lines.push(format!(
-                "authorization {{ users: [ {} ] }}",
-                users.join(", ")
-            ));
-        }
-        if let Some(user) = &self.system_user {
-            lines.push(format!(
-                "accounts {{ SYSTEM {{ users: [ {} ] }} }}",
-                user.line()
-            ));
-            lines.push("system_account: SYSTEM".to_owned());
-        }
-        lines
-    }
-}
-
-/// As a configuration file wants a text.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-fn time(duration: Duration) -> String {
-    format!("\"{}ms\"", duration.as_millis())
 }

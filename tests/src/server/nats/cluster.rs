@@ -13,8 +13,9 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::builder::{NatsBuilder, Routes, Seat};
-use super::{LOOK, NatsServer, POLL, START, StartError, free_port, look};
+use super::builder::NatsBuilder;
+use super::config::{Routes, Seat};
+use super::{LOOK, NatsServer, POLL, START, StartError, free_port, wire};
 
 /// A cluster of nats-servers. Dropped, all of them are killed, apart from nodes of which somebody holds a clone.
 ///
@@ -184,7 +185,7 @@ impl NatsCluster {
 
     /// Whether `node` sees the others as they are: ids of all that run, and whether they are frozen.
     fn has_joined(&self, node: &NatsServer, ids: &[(String, bool)]) -> io::Result<bool> {
-        let routes = look::json(&look::get(node.seat.monitor, "/routez", LOOK)?)?;
+        let routes = wire::json(&wire::get(node.seat.monitor, "/routez", LOOK)?)?;
         let routes = routes["routes"].as_array().map_or(&[][..], Vec::as_slice);
         let to = |id: &str| {
             routes
@@ -202,7 +203,7 @@ impl NatsCluster {
             return Ok(false);
         }
         if self.settings.routes_advertise && self.settings.client_advertise.is_none() {
-            let told = look::json(&node.try_info()?)?;
+            let told = wire::json(&node.try_info()?)?;
             let told = told["connect_urls"].as_array().map_or(0, Vec::len);
             if told < others.count() + 1 {
                 return Ok(false);
@@ -210,7 +211,7 @@ impl NatsCluster {
         }
         // An error until then: 503.
         if self.settings.jetstream {
-            look::get(node.seat.monitor, "/healthz", LOOK)?;
+            wire::get(node.seat.monitor, "/healthz", LOOK)?;
         }
         Ok(true)
     }

@@ -1,119 +1,120 @@
-//! A look at a nats-server from outside: the INFO that greets every connection, and the monitoring endpoint.
+//! A look at a nats-server from outside: who is connected, who has subscribed, what the server says about itself.
 //!
-//! Over plain blocking sockets, and HTTP/1.0 by hand: an answer ends with its connection, so there is nothing to parse
-//! but a status. Every look has one deadline for all of it.
+//! For tests that wait until something is so: each look is a round trip of its own, never what an earlier one found.
 //!
-//! Never to come in: a connection that is kept. Each look has its own, so that what it sees is not what an earlier fault
-//! left behind.
+//! Never to come in: anything that changes the server.
 
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::io;
+use std::thread;
+use std::time::Instant;
 
 use serde_json::Value;
 
-/// The JSON of the server's first line on `port`.
-pub(super) fn info(port: u16, timeout: Duration) -> io::Result<String> {
-    let mut link = Link::open(port, timeout)?;
-    let line = link.read(|received| received.ends_with(b"\n"))?;
-    match line.trim_end().strip_prefix("INFO ") {
-        Some(json) => Ok(json.to_owned()),
-        None => Err(io::Error::other(format!("not an INFO: {line}"))),
+use super::{LOOK, NatsServer, POLL, wire};
+
+impl NatsServer {
+    /// The INFO with which it greets a new connection, as JSON.
+    ///
+    /// # Panics
+    ///
+    /// When the server does not answer.
+    #[track_caller]
+    pub fn info(&self) -> String {
+        let info = self.try_info();
+        info.unwrap_or_else(|error| panic!("INFO of {}: {error}", self.seat.name))
     }
-}
 
-/// The body of `path` (`/varz`) on the monitoring port. An answer other than 200 is an error with its text.
-pub(super) fn get(port: u16, path: &str, timeout: Duration) -> io::Result<String> {
-    let mut link = Link::open(port, timeout)?;
-    let request = format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
-    link.stream.set_write_timeout(Some(timeout))?;
-    link.stream.write_all(request.as_bytes())?;
-    let answer = link.read(|_| false)?;
-    let (head, body) = answer
-        .split_once("\r\n\r\n")
-        .ok_or_else(|| malformed(&answer))?;
-    match head.split(' ').nth(1) {
-        Some("200") => Ok(body.to_owned()),
-        _ => Err(io::Error::other(format!("{path}: {head}\n{body}"))),
+    /// What its monitoring endpoint says on `path`, such as `/varz` or `/jsz?streams=1`: JSON.
+    ///
+    /// # Panics
+    ///
+    /// When the server does not answer with a status of 200.
+    #[track_caller]
+    pub fn monitor(&self, path: &str) -> String {
+        let body = wire::get(self.seat.monitor, path, LOOK);
+        body.unwrap_or_else(|error| panic!("{path} of {}: {error}", self.seat.name))
     }
-}
 
-pub(super) fn json(text: &str) -> io::Result<Value> {
-    serde_json::from_str(text).map_err(|error| io::Error::other(format!("{error}: {text}")))
-}
+    /// How many clients are connected. Routes are not clients.
+    ///
+    /// # Panics
+    ///
+    /// When the server does not answer.
+    #[track_caller]
+    pub fn connections(&self) -> usize {
+        self.clients().len()
+    }
 
-/// Whether `subject` is one that a subscription to `pattern` receives.
-pub(super) fn matches(pattern: &str, subject: &str) -> bool {
-    let mut tokens = subject.split('.');
-    for wanted in pattern.split('.') {
-        match (wanted, tokens.next()) {
-            (">", Some(_)) => return true,
-            (_, None) => return false,
-            (wanted, Some(token)) if wanted == "*" || wanted == token => {}
-            _ => return false,
+    /// What the server knows about every client that is connected, each as a line of JSON: `name`, `ip`, `port`,
+    /// `pending_bytes`, `subscriptions_list` and more.
+    ///
+    /// # Panics
+    ///
+    /// When the server does not answer.
+    #[track_caller]
+    pub fn clients(&self) -> Vec<String> {
+        self.client_list().iter().map(Value::to_string).collect()
+    }
+
+    /// How many subscriptions of this server's own clients have exactly this `subject`.
+    ///
+    /// # Panics
+    ///
+    /// When the server does not answer.
+    #[track_caller]
+    pub fn subscriptions(&self, subject: &str) -> usize {
+        let list = self.client_list();
+        let subjects = list
+            .iter()
+            .filter_map(|client| client["subscriptions_list"].as_array());
+        subjects.flatten().filter(|it| *it == subject).count()
+    }
+
+    /// Whether a message on `subject`, published here, would go to anybody: to a client of this server, or to a node that
+    /// has said that it has one. A subscription becomes known to other nodes some time after its own server has it.
+    ///
+    /// # Panics
+    ///
+    /// When the server does not answer.
+    #[track_caller]
+    pub fn has_interest(&self, subject: &str) -> bool {
+        let local = self.ask(&format!("/subsz?subs=1&limit=1&test={subject}"));
+        if local["total"].as_u64().is_some_and(|total| total > 0) {
+            return true;
+        }
+        let remote = self.ask("/routez?subs=1");
+        let routes = remote["routes"].as_array().into_iter().flatten();
+        let subjects = routes.filter_map(|route| route["subscriptions_list"].as_array());
+        let mut patterns = subjects.flatten().filter_map(Value::as_str);
+        patterns.any(|pattern| wire::matches(pattern, subject))
+    }
+
+    #[track_caller]
+    fn client_list(&self) -> Vec<Value> {
+        let mut answer = self.ask("/connz?subs=1&limit=100000");
+        match answer["connections"].take() {
+            Value::Array(clients) => clients,
+            _ => Vec::new(),
         }
     }
-    tokens.next().is_none()
-}
 
-fn malformed(answer: &str) -> io::Error {
-    io::Error::other(format!("not an answer: {answer}"))
-}
-
-struct Link {
-    stream: TcpStream,
-    deadline: Instant,
-}
-
-impl Link {
-    fn open(port: u16, timeout: Duration) -> io::Result<Self> {
-        let deadline = Instant::now() + timeout;
-        let stream =
-            TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), timeout)?;
-        Ok(Self { stream, deadline })
+    #[track_caller]
+    fn ask(&self, path: &str) -> Value {
+        let text = self.monitor(path);
+        wire::json(&text).unwrap_or_else(|error| panic!("{path} of {}: {error}", self.seat.name))
     }
 
-    /// Reads until that is `enough` or the server has ended.
-    fn read(&mut self, enough: impl Fn(&[u8]) -> bool) -> io::Result<String> {
-        let mut received = Vec::new();
-        let mut buffer = [0; 16 * 1024];
-        while !enough(&received) {
-            let left = self.deadline.saturating_duration_since(Instant::now());
-            // A socket's timeout of zero means none, and is refused.
-            self.stream
-                .set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-            match self.stream.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) if left > Duration::ZERO => received.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-                Ok(_) | Err(_) => {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"));
-                }
+    /// The look is a connection. It is gone when this returns, so that it is never counted as a client.
+    pub(super) fn try_info(&self) -> io::Result<String> {
+        let deadline = Instant::now() + LOOK;
+        let info = wire::info(self.seat.client, LOOK)?;
+        let own = format!("/connz?cid={}", wire::json(&info)?["client_id"]);
+        while wire::json(&wire::get(self.seat.monitor, &own, LOOK)?)?["num_connections"] != 0 {
+            if Instant::now() > deadline {
+                return Err(io::Error::other("the look at INFO stays connected"));
             }
+            thread::sleep(POLL);
         }
-        String::from_utf8(received).map_err(io::Error::other)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn patterns_match_as_the_server_says() {
-        for (pattern, subject, does) in [
-            ("a.b", "a.b", true),
-            ("a.*", "a.b", true),
-            ("a.>", "a.b.c", true),
-            (">", "a", true),
-            ("a.b", "a.c", false),
-            ("a", "a.b", false),
-            ("a.b", "a", false),
-            ("a.*", "a.b.c", false),
-            ("a.>", "a", false),
-        ] {
-            assert_eq!(matches(pattern, subject), does, "{pattern} {subject}");
-        }
+        Ok(info)
     }
 }
