@@ -182,9 +182,12 @@ impl Backend for Nats {
         }
         self.shared.carry_to(to).await?;
         promotion.take().await?;
+        if to.has_ended() {
+            return Err(to.interrupted());
+        }
         to.outbound().open();
         promotion.done();
-        gate.stay();
+        gate.pass();
         Ok(())
     }
 
@@ -204,7 +207,7 @@ impl Backend for Nats {
 
     async fn retire(&self, connection: Connection) {
         connection.retire().await;
-        self.shared.registry.forget(connection.generation());
+        self.shared.registry.forget(&connection);
         self.shared.pending.collect(&connection);
         if let Some(active) = self.shared.registry.active() {
             // What it still had when the traffic had moved already. It fails with that connection only, and the next promotion
@@ -249,9 +252,11 @@ impl<'a> Gate<'a> {
         Self { from }
     }
 
-    /// The traffic has moved.
-    fn stay(mut self) {
-        self.from = None;
+    /// The traffic moves.
+    fn pass(mut self) {
+        if let Some(from) = self.from.take() {
+            from.outbound().pass();
+        }
     }
 }
 

@@ -40,8 +40,21 @@ pub(crate) struct Outbound {
     /// Whoever has to wait for the client does so alone, or the order of the copies were not that of the channel.
     turn: tokio::sync::Mutex<()>,
     room: Notify,
-    closed: watch::Sender<bool>,
+    gate: watch::Sender<Gate>,
 }
+
+/// Whether messages are taken here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gate {
+    Open,
+    /// The traffic is about to move.
+    Closed,
+    /// All is ready for it to move. It does so at once, or not at all.
+    Passed,
+}
+
+/// How long the move may take after everything was ready for it.
+const MOVE: Duration = Duration::from_millis(20);
 
 /// Why a message was not taken. It certainly did not leave.
 pub(crate) enum Refused {
@@ -76,7 +89,7 @@ impl Outbound {
             queue: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
             room: Notify::new(),
-            closed: watch::Sender::new(false),
+            gate: watch::Sender::new(Gate::Open),
         }
     }
 
@@ -175,19 +188,29 @@ impl Outbound {
     /// Nothing is taken any more; who comes waits for the next active, or for [`open`](Self::open).
     pub(crate) fn close(&self) {
         self.queue().closed = true;
-        self.closed.send_replace(true);
+        self.gate.send_replace(Gate::Closed);
     }
 
     /// Messages are taken (again).
     pub(crate) fn open(&self) {
         self.queue().closed = false;
-        self.closed.send_replace(false);
+        self.gate.send_replace(Gate::Open);
     }
 
-    /// Resolves when messages are taken.
+    /// The traffic moves now.
+    pub(crate) fn pass(&self) {
+        self.gate.send_replace(Gate::Passed);
+    }
+
+    /// Resolves when messages are taken here: at the latest a moment after a move was ready and did not come.
     pub(crate) async fn opened(&self) {
-        // An error would mean that the sender is dropped, which `self` owns.
-        let _ = self.closed.subscribe().wait_for(|closed| !closed).await;
+        let mut gate = self.gate.subscribe();
+        // Errors would mean that the sender is dropped, which `self` owns.
+        let _ = gate.wait_for(|gate| *gate != Gate::Closed).await;
+        let opened = gate.wait_for(|gate| *gate == Gate::Open);
+        if tokio::time::timeout(MOVE, opened).await.is_err() {
+            self.open();
+        }
     }
 
     /// Whether anything is kept, as far as is known.

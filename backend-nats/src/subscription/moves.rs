@@ -57,7 +57,7 @@ impl Registry {
         connection: &Connection,
         overlap: Duration,
     ) -> Result<(), Error> {
-        self.set(connection, Role::Leaving);
+        self.moved_from(connection);
         let generation = connection.generation();
         let mut entries = self.entries();
         entries.retain(|entry| !entry.delivery().is_mirrored() && entry.is_on(generation));
@@ -67,6 +67,29 @@ impl Registry {
         // The new connection's server knows of them; the others of the cluster hear of it in a moment.
         tokio::time::sleep(overlap).await;
         leave(connection, &entries).await
+    }
+
+    /// The connection is retired. What it delivered before is still read.
+    pub(crate) fn forget(&self, connection: &Connection) {
+        let kept = self.remove_side(connection.generation());
+        for entry in self.entries() {
+            entry.forget(connection.generation());
+        }
+        if let Some(kept) = kept {
+            kept.outbound().open();
+            self.attach_again(&kept);
+        }
+    }
+
+    /// A promotion came to nothing: everything is where it was.
+    fn attach_again(&self, connection: &Connection) {
+        let (connection, entries) = (connection.clone(), self.entries());
+        connection.clone().spawn(async move {
+            for entry in entries {
+                // It fails only with the connection, and the next promotion subscribes.
+                let _ = entry.attach(&connection).await;
+            }
+        });
     }
 
     async fn attach_all(
@@ -135,7 +158,8 @@ impl Promotion<'_> {
     /// The traffic moves.
     pub(crate) fn done(mut self) {
         self.done = true;
-        self.registry.set(self.to, Role::Active);
+        self.registry
+            .promoted(self.from.map(Connection::generation), self.to);
     }
 }
 
@@ -147,15 +171,8 @@ impl Drop for Promotion<'_> {
         // The engine retires it, which ends what was subscribed on it.
         let back = self.from.map(|from| (from, Role::Active));
         self.registry.set_both((self.to, self.before), back);
-        let Some(from) = self.from.cloned() else {
-            return;
-        };
-        let entries = self.registry.entries();
-        from.clone().spawn(async move {
-            for entry in entries {
-                // It fails only with the connection, and the next promotion subscribes.
-                let _ = entry.attach(&from).await;
-            }
-        });
+        if let Some(from) = self.from {
+            self.registry.attach_again(from);
+        }
     }
 }

@@ -47,6 +47,9 @@ pub(crate) struct Registry {
 struct Books {
     entries: BTreeMap<u64, Arc<Entry>>,
     sides: HashMap<Generation, Side>,
+    /// The last promotion, from whom to whom, until its end is known: the old one is drained or retired. The new one may
+    /// die between its promotion and the move, and then the old one is the active as before.
+    unsettled: Option<(Generation, Generation)>,
 }
 
 impl Registry {
@@ -126,16 +129,36 @@ impl Registry {
         self.books().sides.get(&generation).map(|side| side.role)
     }
 
-    /// The connection is about to be retired, or is.
-    pub(crate) fn forget(&self, generation: Generation) {
-        let entries = {
-            let mut books = self.books();
-            books.sides.remove(&generation);
-            books.entries.values().cloned().collect::<Vec<_>>()
+    /// The traffic moves.
+    pub(super) fn promoted(&self, from: Option<Generation>, to: &Connection) {
+        let mut books = self.books();
+        books.set(to, Role::Active);
+        books.unsettled = from.map(|from| (from, to.generation()));
+    }
+
+    /// The traffic has moved away from here.
+    pub(super) fn moved_from(&self, connection: &Connection) {
+        let mut books = self.books();
+        books.set(connection, Role::Leaving);
+        books.settle(connection.generation());
+    }
+
+    /// The connection is retired. Says whose the traffic still is, if it was promoted and never got it.
+    pub(super) fn remove_side(&self, generation: Generation) -> Option<Connection> {
+        let mut books = self.books();
+        books.sides.remove(&generation);
+        let kept = match books.unsettled {
+            Some((from, to)) if to == generation => {
+                books.unsettled = None;
+                books.sides.get_mut(&from).map(|side| {
+                    side.role = Role::Active;
+                    side.connection.clone()
+                })
+            }
+            _ => None,
         };
-        for entry in entries {
-            entry.forget(generation);
-        }
+        books.settle(generation);
+        kept
     }
 
     /// The connection that is active, as far as is known here.
@@ -156,6 +179,12 @@ impl Registry {
 }
 
 impl Books {
+    fn settle(&mut self, generation: Generation) {
+        if self.unsettled.is_some_and(|(from, _)| from == generation) {
+            self.unsettled = None;
+        }
+    }
+
     fn set(&mut self, connection: &Connection, role: Role) {
         let side = self.sides.entry(connection.generation());
         let side = side.or_insert_with(|| Side {
