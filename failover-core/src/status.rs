@@ -52,6 +52,8 @@ pub struct MemberStatus {
     pub weight: Weight,
     /// Whether it takes part.
     pub enabled: bool,
+    /// Another member tells of it; no configuration and no call named it.
+    pub discovered: bool,
     /// Its connection.
     pub link: Link,
     /// The number of that connection.

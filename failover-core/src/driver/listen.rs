@@ -98,6 +98,7 @@ impl<B: Backend> Driver<B> {
                         connection,
                         signals: voice.signals,
                         leases: Vec::new(),
+                        told: Vec::new(),
                     },
                 );
                 batch.push(Input::Connected(member, generation, op));
@@ -160,6 +161,12 @@ impl<B: Backend> Driver<B> {
     fn signalled(&mut self, heard: Heard<B::Settings>) -> Option<Input> {
         let (_, generation, signal) = heard.take();
         if let Some(voice) = self.voices.get_mut(&generation) {
+            // However long the dial takes, the latest list is all there is to keep.
+            if let Signal::Discovered(_) = signal {
+                voice
+                    .early
+                    .retain(|said| !matches!(said, Signal::Discovered(_)));
+            }
             voice.early.push(signal);
             return None;
         }
@@ -197,7 +204,14 @@ impl<B: Backend> Driver<B> {
                 });
                 None
             }
-            // Discovery of members comes with the backends that do it.
+            Signal::Discovered(members) => {
+                if let Some(line) = self.lines.get_mut(&generation) {
+                    line.told = members;
+                    self.discovery.look();
+                }
+                None
+            }
+            // Whatever a later contract may add, this engine does not know.
             _ => None,
         }
     }

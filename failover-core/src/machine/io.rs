@@ -165,6 +165,14 @@ pub enum Request {
         /// Removed, not only kept out.
         remove: bool,
     },
+    /// A connection does not tell of a member any more: it is to be removed as by [`Request::PhaseOut`], if the connection
+    /// is the active one, and otherwise nothing is changed.
+    Untold {
+        /// Who.
+        member: MemberId,
+        /// Whose word it is.
+        by: Generation,
+    },
     /// Put a member in the place of another, once it is proven and fit. An earlier one for the same place is dropped.
     Replace {
         /// Who serves until then.
@@ -256,6 +264,8 @@ pub enum Kind {
 /// News for people and programs. Names and causes are added by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
+    /// A member was added.
+    Added(MemberId),
     /// A connection was opened and proven.
     Connected(MemberId, Generation),
     /// A connection ended by itself.

@@ -30,6 +30,8 @@ pub(super) enum Mutation {
     ForgetChecks,
     /// A replacement takes over as soon as it is connected.
     ReplaceUnproven,
+    /// A member goes on anybody's word.
+    BelieveAnybody,
 }
 
 impl super::Machine {

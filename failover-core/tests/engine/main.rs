@@ -10,6 +10,7 @@ mod callbacks;
 mod checks;
 mod close;
 mod control;
+mod discovery;
 mod drain;
 mod failback;
 mod failover;

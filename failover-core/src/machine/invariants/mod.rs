@@ -86,6 +86,7 @@ impl Observer {
         traffic::failback_goes_up(step)?;
         membership::somebody_takes_part(step)?;
         membership::successors_stand_aside(step)?;
+        membership::only_the_active_is_believed(step)?;
         links::nothing_is_forgotten(self, step)?;
         promises::everything_has_a_deadline(step)?;
         promises::nothing_is_left_undone(step)?;

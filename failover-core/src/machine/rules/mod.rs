@@ -2,6 +2,7 @@
 //! ([`super::settle`], [`super::choose`] or [`super::switch`]), and is not spread over the rest.
 
 pub(super) mod breaker;
+pub(super) mod discovery;
 pub(super) mod failback;
 mod force;
 mod grace;

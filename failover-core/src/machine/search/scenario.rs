@@ -212,6 +212,14 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             ..settled.clone()
         },
         Scenario {
+            name: "two, counted, unchecked, told of each other",
+            rules: counted(unchecked(rules())),
+            faults: 2,
+            calls: 2,
+            callable: Call::told(3),
+            ..settled.clone()
+        },
+        Scenario {
             name: "three, counted, from the start, called",
             rules: counted(unchecked(rules())),
             faults: 2,

@@ -74,6 +74,7 @@ fn every_seeded_fault_is_found() {
         Mutation::NeverRedial,
         Mutation::ForgetChecks,
         Mutation::ReplaceUnproven,
+        Mutation::BelieveAnybody,
     ] {
         let found = bites(mutation);
         let (scenario, violation) = found.unwrap_or_else(|| panic!("{mutation:?} was not found"));

@@ -4,6 +4,7 @@
 mod breaker;
 mod checks;
 mod closing;
+mod discovery;
 mod failback;
 mod failover;
 mod grace;

@@ -133,7 +133,12 @@ fn choose(world: &World, calls: &[Call], draw: u16) -> Option<Event> {
 fn live(group: &Group, draws: &[u16], mut tell: impl FnMut(String)) -> Result<(), String> {
     let mut world = group.world();
     let size = u32::try_from(group.weights.len()).unwrap_or(0);
-    let calls = [Call::all(size + 2), Call::reload(size + 2)].concat();
+    let calls = [
+        Call::all(size + 2),
+        Call::reload(size + 2),
+        Call::told(size + 2),
+    ]
+    .concat();
     for draw in draws {
         if let Some(event) = choose(&world, &calls, *draw) {
             let actions = world.happen(event)?;
