@@ -1,14 +1,16 @@
 //! Taking what happened: one wait for everything, then all that is there, as one batch.
 
+use std::hash::{Hash as _, Hasher as _};
+
 use backend_api::engine::Heard;
 use backend_api::{Backend, Generation, Signal};
 use tokio::time::Instant;
 
 use super::answer::Caller;
 use super::message::{Answered, Call, Control};
-use super::{Driver, Line, Voice, lock};
+use super::{Driver, Line, Voice, guarded, lock};
 use crate::event::EventKind;
-use crate::machine::{Failure, Input, MemberId, Request, Verdict};
+use crate::machine::{Failure, Identity, Input, MemberId, Request, Verdict};
 
 enum Woken<B: Backend> {
     Answered(Answered<B>),
@@ -87,6 +89,7 @@ impl<B: Backend> Driver<B> {
         match answer {
             Answered::Connected(member, generation, op, connection) => {
                 self.running.end(op);
+                let server = self.identity(&connection);
                 let voice = self.voices.remove(&generation).unwrap_or_else(|| {
                     let name = lock(&self.core).directory.name(member);
                     Voice::new(self.source.signals(name, generation))
@@ -101,7 +104,7 @@ impl<B: Backend> Driver<B> {
                         told: Vec::new(),
                     },
                 );
-                batch.push(Input::Connected(member, generation, op));
+                batch.push(Input::Connected(member, generation, op, server));
                 for signal in voice.early {
                     batch.extend(self.said(member, generation, signal));
                 }
@@ -141,6 +144,14 @@ impl<B: Backend> Driver<B> {
                 batch.push(input);
             }
         }
+    }
+
+    /// Where a connection ended. Two servers that get the same number, once in many ages, only count as one.
+    fn identity(&self, connection: &B::Connection) -> Option<Identity> {
+        let told = guarded("the backend", || self.backend.identity(connection));
+        let mut hasher = std::hash::DefaultHasher::new();
+        told.ok().flatten()?.hash(&mut hasher);
+        Some(Identity(hasher.finish()))
     }
 
     /// A proof or a check passed: older causes are of the past, unless the machine has yet to hear of them.

@@ -11,6 +11,10 @@ use crate::config::{MemberRules, Rules};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub u32);
 
+/// A server, as its own identity tells it from others, as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity(pub u64);
+
 /// One asynchronous action; its answer carries the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Op(pub u64);
@@ -59,8 +63,8 @@ pub enum Verdict {
 pub enum Input {
     /// Only time has passed.
     Tick,
-    /// [`Action::Connect`] succeeded.
-    Connected(MemberId, Generation, Op),
+    /// [`Action::Connect`] succeeded, and where the connection ended, as far as anybody knows.
+    Connected(MemberId, Generation, Op, Option<Identity>),
     /// [`Action::Connect`] failed.
     ConnectFailed(MemberId, Op),
     /// [`Action::Prove`], [`Action::Arm`], [`Action::Promote`] or [`Action::Drain`] ended well.

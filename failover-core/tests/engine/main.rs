@@ -14,6 +14,7 @@ mod discovery;
 mod drain;
 mod failback;
 mod failover;
+mod identity;
 mod lame_duck;
 mod loss;
 mod many;

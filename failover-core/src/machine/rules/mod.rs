@@ -6,6 +6,7 @@ pub(super) mod discovery;
 pub(super) mod failback;
 mod force;
 mod grace;
+mod identity;
 mod lame_duck;
 mod membership;
 mod outgoing;

@@ -8,6 +8,7 @@ mod discovery;
 mod failback;
 mod failover;
 mod grace;
+mod identity;
 mod lame_duck;
 mod membership;
 mod outage;
