@@ -157,7 +157,7 @@ async fn a_flood_of_lists_is_one_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_during_a_dial_are_one_list_too() {
+async fn lists_of_a_connection_yet_to_be_proven_are_one_list_too() {
     // F27
     let group = Setup::new(&["a", "b"]).open_whole().await;
     group.server("c").set_delay(Method::Prove, ms(300));
