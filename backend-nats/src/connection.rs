@@ -12,6 +12,7 @@ use bytes::Bytes;
 
 use crate::config::{Options, Settings};
 use crate::connect::{Opened, Own, State};
+use crate::echo::Echo;
 use crate::outbound::Outbound;
 use crate::target::{Address, Target};
 
@@ -30,6 +31,7 @@ struct Inner {
     signals: Signals<Settings>,
     runtime: Mutex<Option<Own>>,
     outbound: Outbound,
+    echo: Echo,
     operation: Duration,
 }
 
@@ -56,6 +58,7 @@ impl Connection {
             inner: Arc::new(Inner {
                 server: client.server_info(),
                 outbound: Outbound::new(&client, options, operation),
+                echo: Echo::new(client.new_inbox()),
                 client,
                 address,
                 target,
@@ -106,6 +109,10 @@ impl Connection {
 
     pub(crate) fn outbound(&self) -> &Outbound {
         &self.inner.outbound
+    }
+
+    pub(crate) fn echo(&self) -> &Echo {
+        &self.inner.echo
     }
 
     /// How long one operation may take.

@@ -1,6 +1,6 @@
 //! What is done beside the traffic of a connection, at times: on its own runtime, so that it ends with it.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use backend_api::Member;
@@ -10,6 +10,7 @@ use crate::client::Shared;
 use crate::config::{Carry, Settings};
 use crate::connect::peek;
 use crate::connection::Connection;
+use crate::echo;
 
 /// How often the server is asked what it has got, where what is not confirmed is carried over.
 const CONFIRM: Duration = Duration::from_millis(10);
@@ -20,15 +21,16 @@ const PEEK: Duration = Duration::from_secs(1);
 /// Begins. The tasks hold the connection, and end when it is retired.
 pub(crate) fn start(connection: &Connection, shared: &Arc<Shared>, settings: &Settings) {
     connection.spawn(tidy(connection.clone()));
+    connection.spawn(echo::listen(connection.clone()));
     if shared.options.carry == Carry::Unconfirmed {
         connection.spawn(confirm(connection.clone()));
     }
     if shared.options.discover {
         let known = connection.server_info().connect_urls.clone();
-        tell(connection, shared, settings, &known);
+        tell(connection, settings, &known);
         connection.spawn(discover(
             connection.clone(),
-            Arc::downgrade(shared),
+            shared.options.discover_interval,
             settings.clone(),
             known,
         ));
@@ -81,16 +83,10 @@ async fn tidy(connection: Connection) {
 /// Tells the engine which servers there are, when that has changed.
 async fn discover(
     connection: Connection,
-    shared: Weak<Shared>,
+    interval: Duration,
     settings: Settings,
     mut known: Vec<String>,
 ) {
-    let Some(interval) = shared
-        .upgrade()
-        .map(|shared| shared.options.discover_interval)
-    else {
-        return;
-    };
     let mut ticks = every(interval);
     ticks.tick().await;
     loop {
@@ -102,44 +98,24 @@ async fn discover(
         let Ok(info) = peek(connection.address(), PEEK).await else {
             continue;
         };
-        let Some(shared) = shared.upgrade() else {
-            return;
-        };
         if !info.connect_urls.is_empty() && info.connect_urls != known {
             known = info.connect_urls;
-            tell(&connection, &shared, &settings, &known);
+            tell(&connection, &settings, &known);
         }
     }
 }
 
-/// A server's addresses become members named by them, reached in the way in which the teller is. Those that the
-/// configuration has stay the configuration's.
-fn tell(connection: &Connection, shared: &Shared, settings: &Settings, urls: &[String]) {
-    if urls.is_empty() {
-        return;
-    }
-    let mut addresses = shared.addresses();
-    let mut members = Vec::new();
-    for url in urls {
-        if addresses.configured.contains(url) {
-            continue;
-        }
-        addresses.told.insert(url.clone());
-        let scheme = if connection
-            .target()
-            .addresses
-            .iter()
-            .any(|address| address.server.tls_required())
-        {
-            "tls"
-        } else {
-            "nats"
-        };
-        members.push(Member::new(
-            url.as_str(),
-            settings.at(format!("{scheme}://{url}")),
-        ));
-    }
-    drop(addresses);
-    connection.signals().discovered(members);
+/// A server's addresses become members named by them, reached in the way in which the teller is. The engine knows which of
+/// them the configuration has.
+fn tell(connection: &Connection, settings: &Settings, urls: &[String]) {
+    let tls = connection
+        .target()
+        .addresses
+        .iter()
+        .any(|address| address.server.tls_required());
+    let scheme = if tls { "tls" } else { "nats" };
+    let member = |url: &String| Member::new(url.as_str(), settings.at(format!("{scheme}://{url}")));
+    connection
+        .signals()
+        .discovered(urls.iter().map(member).collect());
 }

@@ -4,6 +4,7 @@ mod client;
 mod config;
 mod connect;
 mod connection;
+mod echo;
 mod keeping;
 mod outbound;
 mod subscription;

@@ -49,7 +49,7 @@ pub(crate) enum Auth {
 }
 
 /// Where to, and how.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) addresses: Vec<Address>,
     pub(crate) auth: Auth,
@@ -303,6 +303,16 @@ mod tests {
             let text = problem(&settings);
             assert!(text.contains(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn a_server_that_is_told_of_equals_the_configured_one() {
+        let teller = Settings::new("nats://app:pw@a:4222");
+        let told = teller.at("nats://b:4222".into());
+        assert!(told == Settings::new("nats://app:pw@b"));
+        assert!(told == Settings::new("b").user("app", "pw"));
+        assert!(told != Settings::new("b").user("app", "other"));
+        assert!(told != Settings::new("c").user("app", "pw"));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What the clients of a group and its backend share. No slot: a group ends when its last client does.
 
-use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use backend_api::Error;
@@ -19,16 +18,6 @@ pub(crate) struct Shared {
     pub(crate) pending: Pending,
     /// `unavailable.wait`, once there is a client.
     wait: OnceLock<Duration>,
-    addresses: Mutex<Addresses>,
-}
-
-/// Which addresses members have.
-#[derive(Default)]
-pub(crate) struct Addresses {
-    /// Those that the configuration names.
-    pub(crate) configured: HashSet<String>,
-    /// Those that servers told of.
-    pub(crate) told: HashSet<String>,
 }
 
 impl Shared {
@@ -48,11 +37,5 @@ impl Shared {
     pub(crate) async fn carry_to(&self, to: &Connection) -> Result<(), Error> {
         let wait = self.wait.get().copied().unwrap_or(Duration::MAX);
         self.pending.carry_to(to, wait).await
-    }
-
-    pub(crate) fn addresses(&self) -> MutexGuard<'_, Addresses> {
-        self.addresses
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }

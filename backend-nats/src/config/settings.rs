@@ -7,11 +7,13 @@ use std::time::Duration;
 use backend_api::duration;
 use serde::Deserialize;
 
+use crate::target::{Auth, Target};
+
 /// Where one member is, and as whom to speak to it.
 ///
 /// One way of authentication: a credentials file, a token, a user with a password, or an nkey. User and password, or the
 /// token, can stand in the URL as well.
-#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     pub(crate) url: Option<String>,
@@ -131,12 +133,33 @@ impl Settings {
         self
     }
 
-    /// The same member elsewhere: how discovered servers are reached as their teller was.
+    /// Another server, reached as this one is: how servers that are told of become members.
     pub(crate) fn at(&self, url: String) -> Self {
-        Self {
+        let mut other = Self {
             url: Some(url),
             urls: Vec::new(),
             ..self.clone()
+        };
+        // Who the URL names is named beside it there.
+        match Target::parse(self).map(|target| target.auth) {
+            Ok(Auth::User(user, password)) => {
+                other.username = Some(user);
+                other.password = Some(password);
+            }
+            Ok(Auth::Token(token)) => other.token = Some(token),
+            _ => {}
+        }
+        other
+    }
+}
+
+/// What they mean is compared, not how it is written: a user in the URL or beside it, a port that is given or the usual one.
+impl PartialEq for Settings {
+    fn eq(&self, other: &Self) -> bool {
+        match (Target::parse(self), Target::parse(other)) {
+            (Ok(one), Ok(another)) => one == another,
+            // Neither is ever dialled.
+            _ => self.url == other.url && self.urls == other.urls,
         }
     }
 }
@@ -146,7 +169,7 @@ impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let secret = |value: &Option<String>| value.as_ref().map(|_| "***");
         let mut out = f.debug_struct("Settings");
-        match crate::target::Target::parse(self) {
+        match Target::parse(self) {
             Ok(target) => out.field("addresses", &format_args!("{}", target.shown())),
             Err(_) => out.field("addresses", &format_args!("<not usable>")),
         };

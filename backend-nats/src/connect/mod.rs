@@ -54,6 +54,7 @@ pub(crate) async fn open(
         let voice = Arc::new(voice(address, state.clone()));
         match tokio::time::timeout(share, open_one(target, address, options, share, &voice)).await {
             Ok(Ok((client, runtime))) => {
+                voice.opened();
                 return Ok(Opened {
                     client,
                     runtime,

@@ -15,6 +15,8 @@ use crate::config::Settings;
 
 /// What is known of a connection, for everybody who works on it.
 pub(crate) struct State {
+    /// It was opened: before that its end is the dial's, which may try elsewhere.
+    opened: AtomicBool,
     /// The client's task was told to end, or has ended.
     ended: AtomicBool,
     /// The engine ended it.
@@ -31,6 +33,7 @@ pub(crate) struct State {
 impl Default for State {
     fn default() -> Self {
         Self {
+            opened: AtomicBool::default(),
             ended: AtomicBool::default(),
             retired: AtomicBool::default(),
             dropped: AtomicU64::default(),
@@ -152,8 +155,8 @@ impl Voice {
     }
 
     fn lost(&self) {
-        self.state.ended.store(true, Ordering::Release);
-        if self.state.is_retired() {
+        self.state.ended.store(true, Ordering::SeqCst);
+        if self.state.is_retired() || !self.state.opened.load(Ordering::SeqCst) {
             return;
         }
         let reason = lock(&self.reason).clone();
@@ -161,6 +164,14 @@ impl Voice {
             let text = format!("the connection to {} ended", self.address);
             Error::new(ErrorKind::Lost, text)
         }));
+    }
+
+    /// The connection is open. If it has ended already, that is told now.
+    pub(super) fn opened(&self) {
+        self.state.opened.store(true, Ordering::SeqCst);
+        if self.state.ended.load(Ordering::SeqCst) {
+            self.lost();
+        }
     }
 
     /// Kept by the client's task and dropped with it.

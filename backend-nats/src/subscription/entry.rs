@@ -5,7 +5,6 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
 
 use async_nats::{Message, Subject};
 use backend_api::{Error, ErrorKind, Generation};
@@ -105,27 +104,23 @@ impl Entry {
         if self.delivery.is_mirrored() && count > 1 {
             list.rotate_left(1);
         }
-        // What no other connection can deliver as well need not be compared.
-        let compared = count > 1
-            || !attaching.is_empty()
-            || self.delivery.is_mirrored()
-            || filter.is_constant();
+        let alone = count < 2 && attaching.is_empty() && !self.delivery.is_mirrored();
         let mut at = 0;
         while at < list.len() {
             let feed = &mut list[at];
             match feed.poll(cx) {
                 Poll::Ready(Some(message)) => {
-                    if !compared || filter.is_new(&message, feed.generation, sides) {
+                    if filter.is_new(&message, feed.generation, sides, alone) {
                         return Some(message);
                     }
                 }
                 Poll::Ready(None) => {
                     list.remove(at);
-                    restate(list, sides, filter);
+                    restate(list, sides);
                 }
                 Poll::Pending if feed.stage == Stage::Left && coop::has_budget_remaining() => {
                     list.remove(at);
-                    restate(list, sides, filter);
+                    restate(list, sides);
                 }
                 Poll::Pending if self.delivery.is_ordered() => break,
                 Poll::Pending => at += 1,
@@ -183,13 +178,8 @@ impl Entry {
                 feed.stop_after(remaining);
             }
             feeds.list.push(feed);
-            let Feeds {
-                list,
-                sides,
-                filter,
-                ..
-            } = &mut *feeds;
-            restate(list, sides, filter);
+            let Feeds { list, sides, .. } = &mut *feeds;
+            restate(list, sides);
             feeds.wake();
         }
         drop(feeds);
@@ -279,16 +269,13 @@ impl Feeds {
     }
 }
 
-fn restate(list: &[Feed], sides: &mut Vec<Generation>, filter: &mut Filter) {
+fn restate(list: &[Feed], sides: &mut Vec<Generation>) {
     sides.clear();
     sides.extend(
         list.iter()
             .filter(|feed| feed.stage != Stage::Left)
             .map(|feed| feed.generation),
     );
-    if list.len() < 2 {
-        filter.rest(Instant::now());
-    }
 }
 
 /// A subscription on a connection has begun; also where it is given up.

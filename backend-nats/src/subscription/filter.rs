@@ -27,12 +27,13 @@ impl Filter {
     }
 
     /// Whether the message, which arrived on the connection `side`, is to be delivered. `sides` are the connections that it
-    /// can arrive on.
+    /// can arrive on; `alone`: no other can deliver what was not delivered before.
     pub(super) fn is_new(
         &mut self,
         message: &Message,
         side: Generation,
         sides: &[Generation],
+        alone: bool,
     ) -> bool {
         match self {
             Self::Off => true,
@@ -40,19 +41,8 @@ impl Filter {
                 Some(id) => seen.insert(id),
                 None => true,
             },
-            Self::Content(counts) => counts.count(message, side, sides, Instant::now()),
-        }
-    }
-
-    /// Whether it compares even where only one connection delivers.
-    pub(super) fn is_constant(&self) -> bool {
-        matches!(self, Self::Header(_))
-    }
-
-    /// Only one connection is left: what is told by comparing two is over.
-    pub(super) fn rest(&mut self, now: Instant) {
-        if let Self::Content(counts) = self {
-            counts.forget(now);
+            Self::Content(counts) if alone && counts.is_empty() => true,
+            Self::Content(counts) => counts.count(message, side, sides, alone, Instant::now()),
         }
     }
 }
@@ -111,53 +101,59 @@ pub(super) struct Counts {
     order: VecDeque<(u128, Instant)>,
 }
 
+#[derive(Default)]
 struct Count {
     by_side: Vec<(Generation, u32)>,
     delivered: u32,
+}
+
+impl Count {
+    /// One more; how many that makes.
+    fn arrived(&mut self, side: Generation) -> u32 {
+        if let Some((_, count)) = self.by_side.iter_mut().find(|(known, _)| *known == side) {
+            *count += 1;
+            return *count;
+        }
+        self.by_side.push((side, 1));
+        1
+    }
+
+    fn of(&self, side: Generation) -> u32 {
+        let known = self.by_side.iter().find(|(known, _)| *known == side);
+        known.map_or(0, |(_, count)| *count)
+    }
 }
 
 /// How long two arrivals of the same message may be apart.
 const APART: Duration = Duration::from_secs(2);
 
 impl Counts {
+    fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
     fn count(
         &mut self,
         message: &Message,
         side: Generation,
         sides: &[Generation],
+        alone: bool,
         now: Instant,
     ) -> bool {
         self.forget(now);
         let key = self.key(message);
+        if alone && !self.counts.contains_key(&key) {
+            return true;
+        }
         let count = self.counts.entry(key).or_insert_with(|| {
             self.order.push_back((key, now));
-            Count {
-                by_side: Vec::with_capacity(2),
-                delivered: 0,
-            }
+            Count::default()
         });
-        let here = match count.by_side.iter_mut().find(|(known, _)| *known == side) {
-            Some((_, here)) => here,
-            None => {
-                count.by_side.push((side, 0));
-                // Just pushed.
-                match count.by_side.last_mut() {
-                    Some((_, here)) => here,
-                    None => return true,
-                }
-            }
-        };
-        *here += 1;
-        let new = *here > count.delivered;
-        count.delivered = count.delivered.max(*here);
-        let of = |side: &Generation| {
-            count
-                .by_side
-                .iter()
-                .find(|(known, _)| known == side)
-                .map_or(0, |(_, n)| *n)
-        };
-        if sides.len() > 1 && sides.iter().all(|side| of(side) == count.delivered) {
+        let here = count.arrived(side);
+        let new = here > count.delivered;
+        count.delivered = count.delivered.max(here);
+        let even = |side: &Generation| count.of(*side) == count.delivered;
+        if alone && even(&side) || sides.len() > 1 && sides.iter().all(even) {
             self.counts.remove(&key);
         }
         new
@@ -226,18 +222,18 @@ mod tests {
     #[test]
     fn an_id_is_delivered_once_and_none_always() {
         let mut filter = Filter::new(Dedupe::Header);
-        assert!(filter.is_new(&message("a", Some("1")), OLD, &BOTH));
-        assert!(!filter.is_new(&message("a", Some("1")), NEW, &BOTH));
-        assert!(filter.is_new(&message("a", Some("2")), NEW, &BOTH));
-        assert!(filter.is_new(&message("a", None), OLD, &BOTH));
-        assert!(filter.is_new(&message("a", None), NEW, &BOTH));
+        assert!(filter.is_new(&message("a", Some("1")), OLD, &BOTH, false));
+        assert!(!filter.is_new(&message("a", Some("1")), NEW, &BOTH, false));
+        assert!(filter.is_new(&message("a", Some("2")), NEW, &BOTH, false));
+        assert!(filter.is_new(&message("a", None), OLD, &BOTH, false));
+        assert!(filter.is_new(&message("a", None), NEW, &BOTH, false));
     }
 
     /// N34: the same content twice on one connection was published twice.
     #[test]
     fn content_is_compared_over_two_connections_only() {
         let mut filter = Filter::new(Dedupe::Content);
-        let mut take = |payload, side| filter.is_new(&message(payload, None), side, &BOTH);
+        let mut take = |payload, side| filter.is_new(&message(payload, None), side, &BOTH, false);
         assert!(take("a", OLD));
         assert!(take("a", OLD));
         assert!(!take("a", NEW));
@@ -246,6 +242,16 @@ mod tests {
         assert!(!take("a", OLD));
         assert!(take("b", NEW));
         assert!(!take("b", OLD));
+    }
+
+    /// The old connection is done and gone, and what it delivered still comes on the new one.
+    #[test]
+    fn the_rest_of_an_overlap_is_compared_as_well() {
+        let mut filter = Filter::new(Dedupe::Content);
+        assert!(filter.is_new(&message("a", None), OLD, &BOTH, false));
+        assert!(filter.is_new(&message("b", None), NEW, &[NEW], true));
+        assert!(!filter.is_new(&message("a", None), NEW, &[NEW], true));
+        assert!(filter.is_new(&message("a", None), NEW, &[NEW], true));
     }
 
     #[test]
@@ -258,13 +264,19 @@ mod tests {
         let mut counts = Counts::default();
         let start = Instant::now();
         for number in 0..10 {
-            counts.count(&message("x", Some(&number.to_string())), OLD, &[OLD], start);
+            counts.count(
+                &message("x", Some(&number.to_string())),
+                OLD,
+                &[OLD],
+                false,
+                start,
+            );
         }
         counts.forget(start + APART + Duration::from_millis(1));
         assert!(counts.counts.is_empty() && counts.order.is_empty());
         // What has arrived everywhere is not remembered.
-        assert!(counts.count(&message("y", None), OLD, &BOTH, start));
-        assert!(!counts.count(&message("y", None), NEW, &BOTH, start));
+        assert!(counts.count(&message("y", None), OLD, &BOTH, false, start));
+        assert!(!counts.count(&message("y", None), NEW, &BOTH, false, start));
         assert!(counts.counts.is_empty());
     }
 }

@@ -9,7 +9,10 @@ use super::delivery::Delivery;
 use super::entry::Entry;
 use super::registry::{Registry, Role};
 use crate::connection::Connection;
+use crate::echo;
 
+/// How long the servers of a cluster may take to hear of a subscription, where they can be asked.
+const KNOWN: Duration = Duration::from_millis(500);
 /// How often a client that takes no command is asked again.
 const AGAIN: Duration = Duration::from_millis(1);
 
@@ -65,7 +68,7 @@ impl Registry {
             return Ok(());
         }
         // The new connection's server knows of them; the others of the cluster hear of it in a moment.
-        tokio::time::sleep(overlap).await;
+        tokio::join!(tokio::time::sleep(overlap), self.known_elsewhere());
         leave(connection, &entries).await
     }
 
@@ -90,6 +93,22 @@ impl Registry {
                 let _ = entry.attach(&connection).await;
             }
         });
+    }
+
+    /// Waits until the servers that the group is connected to know what the active's server knows.
+    async fn known_elsewhere(&self) {
+        let Some(active) = self.active() else {
+            return;
+        };
+        let mut others = self.connections();
+        others.retain(|other| {
+            let elsewhere = other.server_info().server_id != active.server_info().server_id;
+            let same_cluster = other.server_info().cluster == active.server_info().cluster;
+            elsewhere && same_cluster && !other.has_ended()
+        });
+        let all = others.iter().map(|other| echo::arrives(&active, other));
+        // One that does not answer holds up nobody.
+        let _ = tokio::time::timeout(KNOWN, futures_util::future::join_all(all)).await;
     }
 
     async fn attach_all(

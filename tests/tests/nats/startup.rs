@@ -154,7 +154,7 @@ fn settings_are_checked_before_anything_is_connected() {
         .unwrap();
     for (member, expected) in [
         ("uri = \"nats://h\"", "unknown key `uri`"),
-        ("url = \"http://h\"", "only nats://"),
+        ("url = \"http://h\"", "a url cannot be used"),
         (
             "url = \"nats://h\"\nping_interval = \"5\"",
             "is not a duration",
