@@ -109,6 +109,16 @@ impl<C> Slot<C> {
         Duration::from_nanos(verdict).min(self.wait())
     }
 
+    /// Resolves when the group is closed, for what a client hands out and must end. Cancel-safe.
+    pub async fn closed(&self) {
+        let mut states = self.handle.shared.state.subscribe();
+        while !matches!(*states.borrow_and_update(), State::Closed) {
+            if states.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
     fn leased(&self) -> Option<Lease<C>> {
         let active = self.handle.shared.active.load();
         let active = active.as_ref()?;

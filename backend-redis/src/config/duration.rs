@@ -24,6 +24,11 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| explain())
 }
 
+/// Reads a value whose absence is somebody else's default.
+pub(super) fn required<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    parse(&String::deserialize(from)?).map_err(de::Error::custom)
+}
+
 /// Reads a value that may be absent.
 pub(super) fn optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
     Option::<String>::deserialize(from)?
