@@ -56,7 +56,7 @@
 //! | `what` | |
 //! |---|---|
 //! | `resubscribe_failed` | what is subscribed to is not there on the active, and is tried again |
-//! | `resubscribed` | what was refused is there now |
+//! | `resubscribed` | what was refused or lost is there again |
 //! | `pubsub_lost` | the connection of the subscriptions ended or fell silent; it is opened anew |
 //! | `slow_subscriber` | a stream is full, and what comes is dropped until it is read |
 //!

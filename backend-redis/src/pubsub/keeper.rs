@@ -46,6 +46,27 @@ struct Refusal {
     pause: Duration,
 }
 
+/// How it went so far.
+struct Course {
+    /// Until the next attempt.
+    pause: Duration,
+    /// What went wrong last. It is said at the next attempt and not at once: where the whole member is gone, this task is
+    /// too by then.
+    untold: Option<(&'static str, Error)>,
+    /// It was said, so its end is said too.
+    told: bool,
+}
+
+impl Course {
+    fn new() -> Self {
+        Self {
+            pause: FIRST_PAUSE,
+            untold: None,
+            told: false,
+        }
+    }
+}
+
 /// What the server is known to have.
 #[derive(Default)]
 struct Known {
@@ -58,15 +79,13 @@ impl Keeper {
     pub(crate) async fn run(self) {
         let registry = self.feed.registry().clone();
         let (mut roles, mut versions) = (self.feed.roles(), registry.versions());
-        let mut pause = FIRST_PAUSE;
-        // Said at the next attempt and not at once: where the whole member is gone, this task is too by then.
-        let mut untold = None;
+        let mut course = Course::new();
         loop {
             let role = *roles.borrow_and_update();
             let version = *versions.borrow_and_update();
             if role == Role::Silent || registry.is_empty() {
                 self.feed.settle(role, version, Arc::default());
-                (pause, untold) = (FIRST_PAUSE, None);
+                course = Course::new();
                 let changed = tokio::select! {
                     changed = roles.changed() => changed,
                     changed = versions.changed() => changed,
@@ -76,10 +95,11 @@ impl Keeper {
                 }
                 continue;
             }
-            if let Some((what, error)) = untold.take() {
+            if let Some((what, error)) = course.untold.take() {
+                course.told = true;
                 self.signals.notice(what, text(&error));
             }
-            let Err((what, error)) = self.session(&mut roles, &mut versions, &mut pause).await
+            let Err((what, error)) = self.session(&mut roles, &mut versions, &mut course).await
             else {
                 continue;
             };
@@ -87,13 +107,13 @@ impl Keeper {
             if matches!(error.kind(), ErrorKind::Lost | ErrorKind::Timeout) {
                 self.signals.suspect();
             }
-            untold = Some((what, error));
+            course.untold = Some((what, error));
             if *roles.borrow() == Role::Heard {
                 tokio::select! {
-                    () = sleep(pause) => {}
+                    () = sleep(course.pause) => {}
                     _ = roles.changed() => {}
                 }
-                pause = (pause * 2).min(LAST_PAUSE);
+                course.pause = (course.pause * 2).min(LAST_PAUSE);
             }
         }
     }
@@ -103,7 +123,7 @@ impl Keeper {
         &self,
         roles: &mut watch::Receiver<Role>,
         versions: &mut watch::Receiver<u64>,
-        pause: &mut Duration,
+        course: &mut Course,
     ) -> Result<(), (&'static str, Error)> {
         let heard = Arc::<AtomicU64>::default();
         let opening = self
@@ -118,7 +138,7 @@ impl Keeper {
             Err(Error::new(ErrorKind::Timeout, text))
         });
         let (link, driver) = opened.map_err(|error| (super::RESUBSCRIBE_FAILED, error))?;
-        let converse = self.converse(link, roles, versions, pause, &heard);
+        let converse = self.converse(link, roles, versions, course, &heard);
         tokio::select! {
             biased;
             () = driver => Err((super::PUBSUB_LOST, self.ended())),
@@ -145,7 +165,7 @@ impl Keeper {
         mut link: MultiplexedConnection,
         roles: &mut watch::Receiver<Role>,
         versions: &mut watch::Receiver<u64>,
-        pause: &mut Duration,
+        course: &mut Course,
         heard: &AtomicU64,
     ) -> Result<(), Error> {
         let mut known = Known::default();
@@ -164,7 +184,11 @@ impl Keeper {
                 .iter()
                 .map(|(topic, refusal)| (topic.clone(), refusal.error.clone()));
             self.feed.settle(role, version, Arc::new(refused.collect()));
-            *pause = FIRST_PAUSE;
+            if course.told {
+                let text = "the subscriptions that were lost are confirmed again";
+                self.signals.notice(super::RESUBSCRIBED, text);
+            }
+            *course = Course::new();
             let again = known.refused.values().map(|refusal| refusal.due).min();
             tokio::select! {
                 changed = roles.changed() => if changed.is_err() { return Ok(()) },

@@ -42,7 +42,7 @@ pub(crate) use wire::{OnMessage, Sieve, of_push};
 
 /// Subscriptions that are wanted are not there, and it is tried again.
 const RESUBSCRIBE_FAILED: &str = "resubscribe_failed";
-/// They are there now.
+/// They are there again.
 const RESUBSCRIBED: &str = "resubscribed";
 /// The socket of the subscriptions ended or fell silent, and is opened anew.
 const PUBSUB_LOST: &str = "pubsub_lost";

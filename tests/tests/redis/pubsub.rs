@@ -91,7 +91,7 @@ async fn subscriptions_are_on_the_new_member_and_absent_on_the_old() {
     .await;
 }
 
-// P159, P151: what is published through the group while it moves comes, once each.
+// F50: what is published through the group while it moves comes, once each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_published_during_planned_moves_comes_once_each() {
     let fleet = Fleet::whole(2, "").await;
@@ -143,7 +143,7 @@ async fn what_is_published_during_planned_moves_comes_once_each() {
     assert_eq!(counts.len() as u64, sent);
 }
 
-// N28 for Redis: kills, the stream goes on; a whole outage, the stream waits.
+// F54: kills, the stream goes on; a whole outage, the stream waits.
 #[tokio::test]
 async fn streams_outlive_kills_and_a_whole_outage() {
     let fleet = Fleet::whole(2, "").await;
@@ -165,7 +165,7 @@ async fn streams_outlive_kills_and_a_whole_outage() {
     assert_eq!(listeners(&fleet.servers[0])[0], "1");
 }
 
-// P158, P159: nobody sends a command and no check is due: the heartbeat notices that nobody is there.
+// F53: nobody sends a command and no check is due: the heartbeat notices that nobody is there.
 #[tokio::test]
 async fn a_frozen_active_is_noticed_by_the_heartbeat_of_its_subscriptions() {
     let more = "[group.health]\ninterval = \"60s\"\n[group.timeouts]\noperation = \"100ms\"\nprove = \"100ms\"\n\
@@ -185,7 +185,7 @@ async fn a_frozen_active_is_noticed_by_the_heartbeat_of_its_subscriptions() {
     .await;
 }
 
-// Packets go nowhere, both ends are well.
+// F53: packets go nowhere, both ends are well.
 #[tokio::test]
 async fn a_black_hole_on_the_way_ends_no_stream() {
     let servers = [RedisServer::start(), RedisServer::start()];
@@ -207,7 +207,7 @@ async fn a_black_hole_on_the_way_ends_no_stream() {
     assert!(messages.next().await.is_none());
 }
 
-// Only the socket of the subscriptions: an event, and no move.
+// F53: only the socket of the subscriptions: an event, and no move.
 #[tokio::test]
 async fn a_killed_pubsub_socket_moves_nothing() {
     let mut fleet = Fleet::whole(2, "").await;
@@ -222,7 +222,7 @@ async fn a_killed_pubsub_socket_moves_nothing() {
     assert_eq!(fleet.servers[0].clients().len(), 2);
 }
 
-// Only the data socket: whatever it costs, the channel is subscribed to once in the end.
+// F51: only the data socket: whatever it costs, the channel is subscribed to once in the end.
 #[tokio::test]
 async fn a_killed_data_socket_leaves_one_subscription() {
     let mut fleet = Fleet::whole(2, "[group.loss]\nredial = \"2s\"").await;
@@ -239,7 +239,7 @@ async fn a_killed_data_socket_leaves_one_subscription() {
     assert!(more.is_err(), "{more:?}");
 }
 
-// A member that refuses a channel: the move succeeds, an event says so, and it is tried again.
+// F52: a member that refuses a channel: the move succeeds, an event says so, and it is tried again.
 #[tokio::test]
 async fn a_refused_resubscription_is_an_event_and_is_tried_again() {
     let servers = vec![RedisServer::start(), RedisServer::start()];
@@ -258,7 +258,7 @@ async fn a_refused_resubscription_is_an_event_and_is_tried_again() {
     is_heard(&fleet, &mut messages, 1, "allowed").await;
 }
 
-// P118: a stream is a client: it keeps the group, and with the last of them everything goes.
+// P118, F54: a stream is a client: it keeps the group, and with the last of them everything goes.
 #[tokio::test]
 async fn a_stream_keeps_its_group_and_nothing_is_left_behind() {
     let tasks = || {

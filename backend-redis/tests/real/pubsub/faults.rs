@@ -18,7 +18,7 @@ fn as_app(server: &Server) -> Settings {
     server.settings().username("app").password("secret")
 }
 
-// A refusal is an error where it is asked for, and an event and a retry where a move meets it.
+// F52: a refusal is an error where it is asked for, and an event and a retry where a move meets it.
 #[tokio::test]
 async fn a_refused_subscription_stops_no_move_and_is_tried_again() {
     let (east, west) = (Server::start().await, Server::start().await);
@@ -54,7 +54,7 @@ async fn a_refused_subscription_stops_no_move_and_is_tried_again() {
     comes(&mut messages, "1", "west:news").await;
 }
 
-// Only the socket of the subscriptions dies: the member is doubted, not condemned, and heard again.
+// F53: only the socket of the subscriptions dies: the member is doubted, not condemned, and heard again.
 #[tokio::test]
 async fn a_killed_pubsub_socket_is_opened_anew() {
     let mut pair = pair().await;
@@ -63,12 +63,13 @@ async fn a_killed_pubsub_socket_is_opened_anew() {
     assert_eq!(killed, 1);
     assert!(matches!(pair.engine.hear().await, Signal::Suspect));
     assert_eq!(notice(&mut pair.engine).await.0, "pubsub_lost");
+    assert_eq!(notice(&mut pair.engine).await.0, "resubscribed");
     subscribed_becomes(&pair.east, &["news"], 0).await;
     let _: i64 = pair.east.ask("PUBLISH news 1").await;
     comes(&mut messages, "1", "east:news").await;
 }
 
-// The heartbeat: open, and nobody answers.
+// F53: the heartbeat: open, and nobody answers.
 #[tokio::test]
 async fn a_silent_socket_is_replaced_and_the_connection_doubted() {
     let builder = Redis::builder().pubsub_heartbeat(Duration::from_millis(50));
@@ -78,13 +79,14 @@ async fn a_silent_socket_is_replaced_and_the_connection_doubted() {
     assert!(matches!(pair.engine.hear().await, Signal::Suspect));
     pair.east.thaw();
     assert_eq!(notice(&mut pair.engine).await.0, "pubsub_lost");
+    assert_eq!(notice(&mut pair.engine).await.0, "resubscribed");
     subscribed_becomes(&pair.east, &["news"], 0).await;
     let _: i64 = pair.east.ask("PUBLISH news 1").await;
     comes(&mut messages, "1", "east:news").await;
     pair.east.clients_become(2).await;
 }
 
-// A dead active: the stream waits, and goes on from the next.
+// F54: a dead active: the stream waits, and goes on from the next.
 #[tokio::test]
 async fn the_stream_outlives_a_killed_active() {
     let mut pair = pair().await;
@@ -101,7 +103,7 @@ async fn the_stream_outlives_a_killed_active() {
     comes(&mut messages, "1", "west:news").await;
 }
 
-// Retired: no socket, whatever is still held, and also one that is half-way through a promotion.
+// P159, F54: retired: no socket, whatever is still held, and also one that is half-way through a promotion.
 #[tokio::test]
 async fn retiring_leaves_no_socket() {
     let mut pair = pair().await;
@@ -126,7 +128,7 @@ async fn retiring_leaves_no_socket() {
     pair.east.clients_become(0).await;
 }
 
-// Silence where a second socket is opened: off while the old one is heard, and no obstacle where it is not.
+// F52: silence where a second socket is opened: off while the old one is heard, and no obstacle where it is not.
 #[tokio::test]
 async fn silence_stops_a_move_only_while_the_old_active_is_heard() {
     let mut pair = pair().await;
@@ -155,7 +157,7 @@ async fn silence_stops_a_move_only_while_the_old_active_is_heard() {
     comes(&mut messages, "2", "west:news").await;
 }
 
-// The drain of a silent old active is bounded by itself too.
+// F53: the drain of a silent old active is bounded by itself too.
 #[tokio::test]
 async fn a_silent_old_active_does_not_hold_its_drain_up() {
     let mut pair = pair().await;
@@ -172,7 +174,7 @@ async fn a_silent_old_active_does_not_hold_its_drain_up() {
     subscribed_becomes(&pair.east, &[], 0).await;
 }
 
-// The confirmation is lost on the way: it is asked for again, and there is one subscription in the end.
+// F53: the confirmation is lost on the way: it is asked for again, and there is one subscription in the end.
 #[tokio::test]
 async fn a_lost_confirmation_is_no_subscription_lost() {
     let server = Server::start().await;

@@ -53,7 +53,7 @@ async fn subscriptions_are_on_the_new_member_and_gone_from_the_old_over_and_over
     subscribed_becomes(&pair.east, &[], 0).await;
 }
 
-// P159: a publisher that never stops, on the old member until it is left and on the new one from the move on.
+// F50: a publisher that never stops, on the old member until it is left and on the new one from the move on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_planned_move_loses_nothing_of_either_side() {
     let mut pair = pair().await;
@@ -112,10 +112,10 @@ async fn publish(port: u16, tag: String, mut stop: oneshot::Receiver<()>) -> usi
     sent
 }
 
-// One source at a time: the old one's messages end where the new one's begin.
+// F50: one source at a time: the old one's messages end where the new one's begin.
 #[tokio::test]
 async fn at_most_once_hears_one_member_at_a_time() {
-    let mut pair = pair().await;
+    let pair = pair().await;
     let mut once = pair.client.messages(Delivery::AtMostOnce);
     once.subscribe(["news"]).await.unwrap();
     let mut least = pair.client.subscribe(["news"]).await.unwrap();
@@ -142,7 +142,7 @@ async fn at_most_once_hears_one_member_at_a_time() {
     comes(&mut once, "3", "east:news").await;
 }
 
-// The same server through a newer connection: no overlap there.
+// F50: the same server through a newer connection: no overlap there.
 #[tokio::test]
 async fn a_connection_replaced_on_the_same_member_doubles_nothing() {
     let mut pair = pair().await;
@@ -162,7 +162,7 @@ async fn a_connection_replaced_on_the_same_member_doubles_nothing() {
     comes(&mut messages, "2", "east:news").await;
 }
 
-// N35: a thousand of them while traffic goes there and back.
+// F51: a thousand of them while traffic goes there and back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_races_a_switch_is_on_the_new_side_or_gone() {
     let mut pair = pair().await;
@@ -203,7 +203,7 @@ async fn what_races_a_switch_is_on_the_new_side_or_gone() {
     }
 }
 
-// A promotion that is dropped half-way leaves nothing on the server, and the entry where it was.
+// F51: a promotion that is dropped half-way leaves nothing on the server, and the entry where it was.
 #[tokio::test]
 async fn a_promotion_that_was_given_up_has_not_happened() {
     let pair = pair().await;

@@ -4,7 +4,7 @@ use backend_redis::Redis;
 
 use super::*;
 
-// A server that knows no HELLO: messages come between the answers, and none is taken for one.
+// F56: a server that knows no HELLO: messages come between the answers, and none is taken for one.
 #[tokio::test]
 async fn an_old_server_is_heard_too() {
     let server = Server::with(&["--rename-command", "HELLO", ""]).await;
@@ -36,7 +36,7 @@ async fn an_old_server_is_heard_too() {
     assert!(engine.heard.try_recv().is_err());
 }
 
-// Published messages know no database, and payloads are bytes.
+// F56: published messages know no database, and payloads are bytes.
 #[tokio::test]
 async fn databases_make_no_difference_and_large_messages_come() {
     let server = Server::start().await;
@@ -51,7 +51,7 @@ async fn databases_make_no_difference_and_large_messages_come() {
     comes(&mut messages, &large, "east:news").await;
 }
 
-// Many at once, in one exchange after the other.
+// P159: many at once, in one exchange after the other.
 #[tokio::test]
 async fn a_thousand_channels_move_as_one() {
     let mut pair = pair().await;

@@ -5,6 +5,7 @@ use backend_redis::Redis;
 
 use super::*;
 
+// F55
 #[tokio::test]
 async fn a_slow_reader_misses_and_is_told_and_holds_up_nobody() {
     let mut pair = pair_with(Redis::builder().pubsub_buffer(4)).await;
@@ -32,7 +33,7 @@ async fn a_slow_reader_misses_and_is_told_and_holds_up_nobody() {
     assert_eq!(notice(&mut pair.engine).await.0, "slow_subscriber");
 }
 
-// A channel is subscribed to once, and left when the last who wanted it goes.
+// F51: a channel is subscribed to once, and left when the last who wanted it goes.
 #[tokio::test]
 async fn several_readers_share_a_subscription() {
     let pair = pair().await;
@@ -62,6 +63,7 @@ async fn several_readers_share_a_subscription() {
     subscribed_becomes(&pair.east, &[], 0).await;
 }
 
+// F54
 #[tokio::test]
 async fn a_group_that_never_subscribes_opens_no_socket_for_it() {
     let mut pair = pair().await;
@@ -73,7 +75,7 @@ async fn a_group_that_never_subscribes_opens_no_socket_for_it() {
     }
 }
 
-// The stream ends when the group does, after what had come in; nothing hangs.
+// F54: the stream ends when the group does, after what had come in; nothing hangs.
 #[tokio::test]
 async fn the_end_of_the_group_ends_its_streams() {
     let pair = pair().await;
@@ -94,7 +96,7 @@ async fn the_end_of_the_group_ends_its_streams() {
     assert_eq!(error.kind(), ErrorKind::Closed);
 }
 
-// Without an active it waits, and fails with the reason; failed or given up, nothing is left of it.
+// F51: without an active it waits, and fails with the reason; failed or given up, nothing is left of it.
 #[tokio::test]
 async fn subscribing_without_an_active_waits_and_leaves_nothing() {
     let server = crate::server::Server::start().await;
