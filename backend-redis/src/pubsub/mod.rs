@@ -16,7 +16,8 @@
 //!   more than messages that Redis keeps for nobody. So the move goes on, an event `resubscribe_failed` says so, and it is
 //!   tried again for as long as the member is active. There is one exception. While the old active is well heard, and the
 //!   new one does not answer on a socket of its own, the move is off: it would silence what is heard now, in favour of a
-//!   member that just did not answer. A *refusal* (a channel that is not permitted, too many clients) never stops a move.
+//!   member that just did not answer. A *refusal* (a channel that is not permitted; too many
+//!   clients, which shows as a socket that is closed at once) never stops a move.
 //! - **After it**, the old active is left once the operations on it have ended and the new one has everything. The
 //!   confirmations of UNSUBSCRIBE come behind the last message, so what it sent is passed on. All this is part of its drain.
 
@@ -58,7 +59,7 @@ pub(crate) async fn promote(
 ) -> Result<Option<(&'static str, String)>, Error> {
     let notice = match to.promote(bound).await {
         Ok(()) => None,
-        Err(error) if old_is_heard && is_silence(error.kind()) => {
+        Err(error) if old_is_heard && error.kind() == ErrorKind::Timeout => {
             to.end();
             return Err(error);
         }
@@ -66,8 +67,4 @@ pub(crate) async fn promote(
     };
     to.lead();
     Ok(notice)
-}
-
-fn is_silence(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::Timeout | ErrorKind::Lost)
 }

@@ -143,6 +143,47 @@ async fn what_is_published_during_planned_moves_comes_once_each() {
     assert_eq!(counts.len() as u64, sent);
 }
 
+// F50: its messages are still on their way when the move is made.
+#[tokio::test]
+async fn a_distant_old_active_is_read_to_its_last_message() {
+    let servers = [RedisServer::start(), RedisServer::start()];
+    let proxy = Proxy::start(([127, 0, 0, 1], servers[0].port()))
+        .await
+        .unwrap();
+    let through = format!("redis://{}", proxy.address());
+    let more = "[group.timeouts]\nswitch_grace = \"5s\"";
+    let config = config(&[through, servers[1].url()], more);
+    let group = Failover::<Redis>::open_toml(&config).await.unwrap();
+    let mut messages = group.client().subscribe(["news"]).await.unwrap();
+    wait_until(BOUND, "m1 stands by", || {
+        group.status().member("m1").unwrap().link == Link::Standby
+    })
+    .await;
+    proxy.delay(Duration::from_millis(50));
+    // Traffic moves within a few milliseconds, and what is published then takes fifty.
+    let moving = group.switch_to("m1");
+    let publishing = async {
+        wait_until(BOUND, "both are listened to", || {
+            servers[1].cli(&["PUBSUB", "NUMSUB", "news"]).ends_with('1')
+        })
+        .await;
+        for number in 0..10 {
+            let heard = servers[0].cli(&["PUBLISH", "news", &number.to_string()]);
+            assert_eq!(heard, "1");
+        }
+    };
+    let (moved, ()) = tokio::join!(moving, publishing);
+    moved.unwrap();
+    for number in 0..10 {
+        assert_eq!(comes(&mut messages, &number.to_string()).await, "m0");
+    }
+    wait_until(BOUND, "the old one is left", || {
+        servers[0].cli(&["PUBSUB", "NUMSUB", "news"]).ends_with('0')
+    })
+    .await;
+    group.close().await;
+}
+
 // F54: kills, the stream goes on; a whole outage, the stream waits.
 #[tokio::test]
 async fn streams_outlive_kills_and_a_whole_outage() {

@@ -157,6 +157,35 @@ async fn silence_stops_a_move_only_while_the_old_active_is_heard() {
     comes(&mut messages, "2", "west:news").await;
 }
 
+// F52: a member that takes no further connection is moved to all the same; the old one is heard until it does.
+#[tokio::test]
+async fn the_old_active_is_heard_until_the_new_one_is() {
+    let mut pair = pair().await;
+    let mut messages = pair.client.subscribe(["news"]).await.unwrap();
+    let () = pair.west.ask("CONFIG SET maxclients 1").await;
+    promote(&pair.engine, &pair.on_west, Some(&pair.on_east))
+        .await
+        .expect("a refusal stops no move");
+    assert_eq!(notice(&mut pair.engine).await.0, "resubscribe_failed");
+    let leases = pair.engine.activate(&pair.on_west).1.unwrap();
+    let draining = pair.engine.backend.drain(&pair.on_east.connection, leases);
+    tokio::pin!(draining);
+    let early = tokio::time::timeout(Duration::from_millis(50), &mut draining).await;
+    assert!(early.is_err(), "the old one was left too early");
+    let _: i64 = pair.east.ask("PUBLISH news 1").await;
+    comes(&mut messages, "1", "east:news").await;
+    let () = redis::cmd("CONFIG")
+        .arg(&["SET", "maxclients", "100"])
+        .query_async(&mut pair.client)
+        .await
+        .unwrap();
+    tokio::time::timeout(BOUND, draining)
+        .await
+        .expect("the drain ends");
+    assert_eq!(subscribed(&pair.west).await.0, ["news"]);
+    subscribed_becomes(&pair.east, &[], 0).await;
+}
+
 // F53: the drain of a silent old active is bounded by itself too.
 #[tokio::test]
 async fn a_silent_old_active_does_not_hold_its_drain_up() {
