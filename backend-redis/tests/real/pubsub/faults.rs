@@ -24,7 +24,8 @@ async fn a_refused_subscription_stops_no_move_and_is_tried_again() {
     let (east, west) = (Server::start().await, Server::start().await);
     deny(&east, "&news &open").await;
     deny(&west, "&open").await;
-    let (mut engine, client) = StandIn::new(Redis::builder());
+    // No heartbeat may do what a retry is for.
+    let (mut engine, client) = StandIn::new(Redis::builder().pubsub_heartbeat(A_MINUTE));
     let on_east = engine.connect("east", as_app(&east)).await.unwrap();
     promote(&engine, &on_east, None).await.unwrap();
     engine.activate(&on_east);

@@ -14,6 +14,8 @@ use crate::server::Server;
 use crate::stand_in::{Link, Pair, StandIn};
 
 const BOUND: Duration = Duration::from_secs(5);
+/// Longer than any test: a heartbeat that is none.
+const A_MINUTE: Duration = Duration::from_secs(60);
 
 /// What a server is subscribed to: channels, sharded channels, and the number of patterns.
 async fn subscribed(server: &Server) -> (Vec<String>, Vec<String>, usize) {

@@ -36,7 +36,7 @@ async fn a_slow_reader_misses_and_is_told_and_holds_up_nobody() {
 // F51: a channel is subscribed to once, and left when the last who wanted it goes.
 #[tokio::test]
 async fn several_readers_share_a_subscription() {
-    let pair = pair().await;
+    let pair = pair_with(Redis::builder().pubsub_heartbeat(A_MINUTE)).await;
     let mut first = pair.client.subscribe(["news"]).await.unwrap();
     let mut second = pair.client.subscribe(["news", "news"]).await.unwrap();
     second.psubscribe(["n*"]).await.unwrap();
@@ -111,7 +111,7 @@ async fn subscribing_without_an_active_waits_and_leaves_nothing() {
         tokio::time::timeout(Duration::from_millis(20), waiting.subscribe(["given up"]));
     assert!(subscribing.await.is_err());
     // And a member that comes in time is what it waited for.
-    let later = client.subscribe(["later"]);
+    let later = tokio::spawn(async move { client.subscribe(["later"]).await });
     let coming = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let link = engine.connect("east", server.settings()).await.unwrap();
@@ -120,7 +120,7 @@ async fn subscribing_without_an_active_waits_and_leaves_nothing() {
         link
     };
     let (messages, _link) = tokio::join!(later, coming);
-    let mut messages = messages.unwrap();
+    let mut messages = messages.unwrap().unwrap();
     subscribed_becomes(&server, &["later"], 0).await;
     let _: i64 = server.ask("PUBLISH later 1").await;
     comes(&mut messages, "1", "east:later").await;
