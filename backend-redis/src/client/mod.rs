@@ -57,9 +57,8 @@ use work::{Batch, Trouble, Work};
 ///
 /// [`subscribe`](Self::subscribe) and its kin give a stream of messages that goes on across switches.
 ///
-/// Not there yet: Redis Cluster
-/// (one member is one server, and MOVED and ASK are given to the caller), and Sentinel (a sentinel is no member, and is not
-/// asked for the primary).
+/// Not there yet: Redis Cluster (one member is one server, and MOVED and ASK are given to the caller), and Sentinel (a
+/// sentinel is no member, and is not asked for the primary).
 ///
 /// Dropping a future gives the operation up: what was not yet written is not sent, what was written is still executed.
 ///

@@ -16,8 +16,8 @@
 //!   more than messages that Redis keeps for nobody. So the move goes on, an event `resubscribe_failed` says so, and it is
 //!   tried again for as long as the member is active. There is one exception. While the old active is well heard, and the
 //!   new one does not answer on a socket of its own, the move is off: it would silence what is heard now, in favour of a
-//!   member that just did not answer. A *refusal* (a channel that is not permitted; too many
-//!   clients, which shows as a socket that is closed at once) never stops a move.
+//!   member that just did not answer. A *refusal* (a channel that is not permitted; too many clients, which shows as a
+//!   socket that is closed at once) never stops a move.
 //! - **After it**, the old active is left once the operations on it have ended and the new one has everything. The
 //!   confirmations of UNSUBSCRIBE come behind the last message, so what it sent is passed on. All this is part of its drain.
 
