@@ -75,6 +75,8 @@ mod reload;
 pub mod status;
 
 pub use backend_api::{Error, ErrorKind, Fate};
+#[cfg(feature = "nats")]
+pub use backend_nats as nats;
 #[cfg(feature = "redis")]
 pub use backend_redis as redis;
 pub use builder::Builder;

@@ -5,8 +5,6 @@ use std::time::Duration;
 use backend_api::{Error, ErrorKind};
 use serde::Deserialize;
 
-use super::duration;
-
 /// What happens to an operation whose connection was lost, retired, or did not answer in time: may it run again on
 /// the next active?
 ///
@@ -41,15 +39,15 @@ pub struct Options {
     pub tcp_nodelay: bool,
     /// `TCP_USER_TIMEOUT`: how long sent data may stay unacknowledged before the socket is dead. Linux only.
     /// Default: the system's.
-    #[serde(deserialize_with = "duration::optional")]
+    #[serde(deserialize_with = "backend_api::duration::optional")]
     pub user_timeout: Option<Duration>,
     /// After how much silence TCP keepalive probes start, and their interval. Default: none; the engine's health checks
     /// use the same socket and find a dead peer sooner.
-    #[serde(deserialize_with = "duration::optional")]
+    #[serde(deserialize_with = "backend_api::duration::optional")]
     pub keepalive: Option<Duration>,
     /// How often the connection of the subscriptions is asked whether it lives: while nothing is published, only that tells
     /// a silent one from a dead one. An answer may take `timeouts.operation`. Default: one second.
-    #[serde(deserialize_with = "duration::required")]
+    #[serde(deserialize_with = "backend_api::duration::required")]
     pub pubsub_heartbeat: Duration,
     /// How many unread messages one stream holds; what comes beyond that is dropped and counted. Default: 8192.
     pub pubsub_buffer: usize,
