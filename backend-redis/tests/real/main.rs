@@ -8,6 +8,7 @@ mod commands;
 mod connect;
 mod proofs;
 mod proxy;
+mod pubsub;
 mod replay;
 mod retire;
 mod server;

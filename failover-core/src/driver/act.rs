@@ -92,6 +92,7 @@ impl<B: Backend> Driver<B> {
         };
         let (member, backend) = (entry.member.clone(), self.backend.clone());
         let operation = entry.rules.timeouts.operation;
+        let prove = entry.rules.timeouts.prove;
         let signals = self.source.signals(member.name.clone(), generation);
         self.voices.insert(generation, Voice::new(signals.clone()));
         let reply = Reply::new(
@@ -105,7 +106,8 @@ impl<B: Backend> Driver<B> {
         self.spawn(op, errand, async move {
             let dial = Dial::new(&member, generation, signals)
                 .with_timeout(timeout)
-                .with_operation(operation);
+                .with_operation(operation)
+                .with_prove(prove);
             let answer = match backend.connect(dial).await {
                 Ok(connection) => Answered::Connected(id, generation, op, connection),
                 Err(error) => Answered::Plain(

@@ -9,4 +9,5 @@ mod fleet;
 mod leaks;
 mod loss;
 mod moves;
+mod pubsub;
 mod roles;
