@@ -61,8 +61,7 @@ async fn tidy(connection: Connection) {
     let mut dropped = 0;
     loop {
         ticks.tick().await;
-        // Lets go of what has left.
-        connection.outbound().holds_any();
+        connection.outbound().tidy();
         let now = connection.state().dropped();
         let flood = std::mem::replace(&mut dropped, now) != now;
         if !flood || connection.state().is_lame_duck() || connection.target().tls_first {
