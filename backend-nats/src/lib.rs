@@ -4,6 +4,7 @@ mod client;
 mod config;
 mod connect;
 mod connection;
+mod jetstream;
 mod keeping;
 mod outbound;
 mod subscription;
@@ -13,4 +14,8 @@ pub use backend::{Nats, NatsBuilder};
 pub use client::{Ask, FailoverClient};
 pub use config::{Carry, Options, Settings};
 pub use connection::Connection;
+pub use jetstream::{
+    Cluster, JetStreamMessage, KvWatch, KvWatchBuilder, MessageInfo, OnOtherCluster, OrderedBegin,
+    OrderedConsumerBuilder, Publication, Publisher, PullConsumer, PullConsumerBuilder, WatchFrom,
+};
 pub use subscription::{Dedupe, Delivery, Subscription};

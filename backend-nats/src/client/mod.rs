@@ -56,6 +56,10 @@ impl FailoverClient {
         answer
     }
 
+    pub(crate) fn slot(&self) -> &Slot<Connection> {
+        &self.slot
+    }
+
     /// The client of the active connection; it ends with it.
     async fn client(&self) -> Result<Client, Error> {
         let lease = self.slot.lease().await?;

@@ -1,0 +1,199 @@
+//! A durable pull consumer.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_nats::jetstream::{self, consumer::pull};
+use failover_core::ErrorKind;
+use failover_testkit::server::Flavour;
+use failover_testkit::wait_until;
+
+use crate::fleet::{BOUND, Fleet, eventually, soon};
+
+pub(crate) async fn durable(outside: &jetstream::Context) {
+    let config = pull::Config {
+        durable_name: Some("worker".to_owned()),
+        ack_wait: Duration::from_secs(2),
+        ..Default::default()
+    };
+    eventually(|| outside.create_consumer_on_stream(config.clone(), "S")).await;
+}
+
+/// Publishes and reads numbers over a kill, a planned move and a lame duck.
+async fn goes_on(flavour: Flavour) {
+    let fleet = Fleet::one(flavour).await;
+    durable(&fleet.stream(0).await).await;
+    let mut reader = fleet
+        .client
+        .pull_consumer("S", "worker")
+        .batch(20)
+        .heartbeat(Duration::from_millis(300))
+        .open()
+        .await
+        .unwrap();
+    let seen = Arc::new(AtomicUsize::new(0));
+    let counted = seen.clone();
+    let reading = tokio::spawn(async move {
+        let (mut done, mut repeated) = (HashSet::new(), 0_u64);
+        loop {
+            let Some(message) = reader.next().await else {
+                return (done, repeated);
+            };
+            let message = message.expect("no error lasts that long");
+            let number: u64 = std::str::from_utf8(&message.payload)
+                .unwrap()
+                .parse()
+                .unwrap();
+            assert!(!done.contains(&number), "{number} was acknowledged");
+            if message.info().delivered > 1 {
+                repeated += 1;
+            }
+            message.double_ack().await.unwrap();
+            done.insert(number);
+            counted.store(done.len(), Ordering::Relaxed);
+        }
+    });
+    let publisher = fleet.client.publisher().within(BOUND);
+    let mut published = 0;
+    let mut publish = async |count: usize| {
+        for _ in 0..count {
+            let publication = failover_core::nats::Publication::new("s.n", published.to_string());
+            publisher.publish(publication).await.unwrap();
+            published += 1;
+        }
+        published
+    };
+    let all = async |count| {
+        wait_until(BOUND, "everything is read", || {
+            seen.load(Ordering::Relaxed) == count
+        })
+        .await;
+    };
+    let count = publish(100).await;
+    let node = fleet.kill_active().await;
+    all(count).await;
+    let count = publish(100).await;
+    all(count).await;
+    fleet.heal(&node).await;
+    publish(100).await;
+    fleet.group.switch_to_passive().await.unwrap();
+    let count = publish(100).await;
+    all(count).await;
+    fleet.is_whole().await;
+    publish(100).await;
+    let before = fleet.active();
+    fleet.active_node().lame_duck();
+    fleet.moved_from(before).await;
+    let count = publish(100).await;
+    all(count).await;
+
+    let outside = fleet.outside(0).await;
+    let info = eventually(|| async {
+        let stream = outside.get_stream_no_info("S").await.unwrap();
+        stream.consumer_info("worker").await
+    })
+    .await;
+    assert_eq!((info.num_pending, info.num_ack_pending), (0, 0));
+    fleet.group.close().await;
+    let (done, repeated) = soon("close ends the stream", reading).await.unwrap();
+    assert_eq!(done, (0..count as u64).collect());
+    println!("{count} read, {repeated} of them came again before they were acknowledged");
+}
+
+// N53
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_durable_pull_consumer_goes_on_over_a_kill_a_move_and_a_lame_duck() {
+    goes_on(Flavour::Newest).await;
+}
+
+// N53: with the oldest server to get along with.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_durable_pull_consumer_goes_on_with_servers_of_2_9() {
+    goes_on(Flavour::V2_9).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_read_before_a_switch_is_acknowledged_after_it() {
+    let fleet = Fleet::one(Flavour::Newest).await;
+    let outside = fleet.stream(0).await;
+    durable(&outside).await;
+    for id in ["ack", "nak", "progress", "term", "double"] {
+        fleet.client.jetstream_publish("s.n", id, id).await.unwrap();
+    }
+    let mut reader = fleet
+        .client
+        .pull_consumer("S", "worker")
+        .open()
+        .await
+        .unwrap();
+    let mut messages = Vec::new();
+    for _ in 0..5 {
+        messages.push(soon("a message", reader.next()).await.unwrap().unwrap());
+    }
+    fleet.group.switch_to_passive().await.unwrap();
+    messages[0].ack().await.unwrap();
+    messages[1].nak(None).await.unwrap();
+    messages[2].progress().await.unwrap();
+    messages[3].term().await.unwrap();
+    messages[4].double_ack().await.unwrap();
+    let again = soon("the refused one", reader.next())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (&again.payload[..], again.info().delivered),
+        (&b"nak"[..], 2)
+    );
+    again.double_ack().await.unwrap();
+    messages[2].double_ack().await.unwrap();
+    let stream = outside.get_stream_no_info("S").await.unwrap();
+    let info = stream.consumer_info("worker").await.unwrap();
+    assert_eq!((info.num_pending, info.num_ack_pending), (0, 0));
+    assert_eq!(info.ack_floor.stream_sequence, 5);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_read_is_refused_when_it_is_opened_and_told_when_it_goes_away() {
+    let fleet = Fleet::one(Flavour::Newest).await;
+    let outside = fleet.stream(0).await;
+    durable(&outside).await;
+    for (stream, name) in [("T", "worker"), ("S", "nobody")] {
+        let error = fleet
+            .client
+            .pull_consumer(stream, name)
+            .open()
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert!(error.message().contains("not found"), "{error}");
+    }
+    let mut reader = fleet
+        .client
+        .pull_consumer("S", "worker")
+        .open()
+        .await
+        .unwrap();
+    let next = tokio::spawn(async move { (reader.next().await, reader) });
+    outside
+        .delete_consumer_from_stream("worker", "S")
+        .await
+        .unwrap();
+    let (error, mut reader) = soon("the news", next).await.unwrap();
+    let error = error.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    // It is news, not an end.
+    durable(&outside).await;
+    fleet
+        .client
+        .jetstream_publish("s.n", "1", "x")
+        .await
+        .unwrap();
+    loop {
+        match soon("a message", reader.next()).await.unwrap() {
+            Ok(message) => break message.double_ack().await.unwrap(),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported),
+        }
+    }
+}
