@@ -35,6 +35,10 @@ pub struct Publication {
 impl Publication {
     /// Without an id of its own: one is drawn when it is published. A caller that may come again with the same message,
     /// after a restart say, gives it an [`id`](Self::id).
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "as async-nats takes subjects"
+    )]
     pub fn new(subject: impl ToSubject, payload: impl Into<Bytes>) -> Self {
         Self {
             subject: subject.to_subject(),

@@ -127,3 +127,32 @@ async fn an_unconfirmed_message_is_not_published_in_another_cluster() {
     assert!(!answer.unwrap(), "the first of its id here");
     assert_eq!(messages(1).await, 1);
 }
+
+// N53: a lone server that is started again is the same place; another one with a stream of the same name is not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lone_server_is_the_same_after_a_restart_and_another_is_not() {
+    let fleet = Fleet::lone(2).await;
+    for server in 0..2 {
+        let outside = fleet.stream(server).await;
+        for number in 0..3 {
+            let text = format!("{server}.{number}");
+            let sent = outside.publish("s.n", text.into()).await.unwrap();
+            sent.await.unwrap();
+        }
+    }
+    let mut reader = fleet.client.ordered_consumer("S").open().await.unwrap();
+    for payload in ["0.0", "0.1", "0.2"] {
+        let message = soon("a message", reader.next()).await.unwrap().unwrap();
+        assert_eq!(message.payload, payload);
+    }
+    // Both servers have one name, as careless clusters may: the stream itself tells.
+    let node = fleet.kill_active().await;
+    let error = soon("a refusal", reader.next()).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Moved, "{error}");
+    fleet.heal(&node).await;
+    fleet.group.switch_to("m0").await.unwrap();
+    let client = &fleet.client;
+    client.jetstream_publish("s.n", "3", "0.3").await.unwrap();
+    let message = soon("a message", reader.next()).await.unwrap().unwrap();
+    assert_eq!(message.payload, "0.3");
+}

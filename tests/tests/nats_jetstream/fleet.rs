@@ -35,6 +35,14 @@ impl Fleet {
         Self::over(2, Flavour::Newest).await
     }
 
+    /// Servers in no cluster.
+    pub(crate) async fn lone(count: usize) -> Self {
+        let alone = ONE_AT_A_TIME.lock().await;
+        let start = || Arc::new(NatsServer::builder().jetstream().start());
+        let nodes = block_in_place(|| (0..count).map(|_| start()).collect());
+        Self::of(Vec::new(), nodes, alone).await
+    }
+
     async fn over(count: usize, flavour: Flavour) -> Self {
         let alone = ONE_AT_A_TIME.lock().await;
         let clusters: Vec<_> = block_in_place(|| {
@@ -47,6 +55,14 @@ impl Fleet {
             [one] => one.nodes().to_vec(),
             more => more.iter().map(|it| it.nodes()[0].clone()).collect(),
         };
+        Self::of(clusters, nodes, alone).await
+    }
+
+    async fn of(
+        clusters: Vec<NatsCluster>,
+        nodes: Vec<Arc<NatsServer>>,
+        alone: MutexGuard<'static, ()>,
+    ) -> Self {
         let mut text =
             "[group.unavailable]\nwait = \"20s\"\n[group.failback]\nenabled = false\n".to_owned();
         for (place, node) in nodes.iter().enumerate() {
@@ -99,6 +115,14 @@ impl Fleet {
         node
     }
 
+    /// A planned move to the next member, whatever it went through before.
+    pub(crate) async fn switch(&self) {
+        let active = self.active().expect("an active");
+        let place: usize = active[1..].parse().unwrap();
+        let next = format!("m{}", (place + 1) % self.nodes.len());
+        self.group.switch_to(next.as_str()).await.unwrap();
+    }
+
     pub(crate) async fn moved_from(&self, before: Option<String>) {
         self.until("another active", |status| {
             let now = status.active.as_ref().map(|name| name.as_str().to_owned());
@@ -111,14 +135,23 @@ impl Fleet {
     pub(crate) async fn heal(&self, node: &NatsServer) {
         block_in_place(|| {
             node.restart();
-            self.clusters[0].wait_formed();
+            self.clusters.iter().for_each(NatsCluster::wait_formed);
         });
         self.is_whole().await;
     }
 
+    /// The node of a name that a server told.
+    pub(crate) fn node(&self, name: &str) -> &NatsServer {
+        let node = self.nodes.iter().find(|node| node.name() == name);
+        node.expect("a node of that name")
+    }
+
     /// A client past the group, on a node of this cluster that runs: what is really there.
     pub(crate) async fn outside(&self, cluster: usize) -> jetstream::Context {
-        let nodes = self.clusters[cluster].nodes();
+        let nodes = match self.clusters.get(cluster) {
+            Some(cluster) => cluster.nodes(),
+            None => &self.nodes[cluster..=cluster],
+        };
         let urls: Vec<_> = nodes
             .iter()
             .filter(|node| node.is_running())
@@ -128,13 +161,13 @@ impl Fleet {
         jetstream::new(client)
     }
 
-    /// A stream `S` for `s.>`, on all three nodes.
+    /// A stream `S` for `s.>`, on all three nodes of a cluster.
     pub(crate) async fn stream(&self, cluster: usize) -> jetstream::Context {
         let outside = self.outside(cluster).await;
         let config = stream::Config {
             name: "S".to_owned(),
             subjects: vec!["s.>".to_owned()],
-            num_replicas: 3,
+            num_replicas: if self.clusters.is_empty() { 1 } else { 3 },
             ..Default::default()
         };
         eventually(|| outside.create_stream(config.clone())).await;

@@ -45,7 +45,7 @@ async fn publishing_with_an_id_over_kills_and_moves_loses_and_doubles_nothing() 
         let node = fleet.kill_active().await;
         more("messages after a kill").await;
         fleet.heal(&node).await;
-        fleet.group.switch_to_passive().await.unwrap();
+        fleet.switch().await;
         fleet.is_whole().await;
     }
     more("messages before a lame duck").await;

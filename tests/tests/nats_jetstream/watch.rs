@@ -83,7 +83,7 @@ async fn a_watch_goes_on_at_the_next_revision() {
     let node = fleet.kill_active().await;
     let at = read(at + 200).await;
     fleet.heal(&node).await;
-    fleet.group.switch_to_passive().await.unwrap();
+    fleet.switch().await;
     read(at + 200).await;
     stop.store(true, Ordering::Relaxed);
     let written = soon("the writer ends", writing).await.unwrap();
