@@ -19,8 +19,8 @@ use crate::FailoverClient;
 /// traffic is in another cluster, see [`OnOtherCluster`]; other kinds that the consumer could not be reached for
 /// [`patience`](PullConsumerBuilder::patience), or refuses to be read.
 ///
-/// A planned move reads what is under way on the old connection first. When the active is killed, messages that its server
-/// had sent and that had not arrived come again when the consumer's `ack_wait` is over. While nobody reads, nothing runs, and
+/// A planned move reads what is under way on the old connection first. What was sent and did not arrive all the same, as
+/// when the active is killed, a durable consumer sends again when its `ack_wait` is over, and an ordered one at once. While nobody reads, nothing runs, and
 /// no more than one batch is held. Dropped, it leaves nothing. It holds the group open like a client does.
 pub struct PullConsumer {
     messages: Messages,

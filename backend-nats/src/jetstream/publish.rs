@@ -137,7 +137,8 @@ impl Publisher {
     /// Errors say what is known of the message: [`Fate::MayHaveBeenApplied`] after an attempt without an answer, and then
     /// publishing it again under the same id is safe within the duplicate window; else [`Fate::NotApplied`].
     /// A subject that no stream takes is [`ErrorKind::Unsupported`]; no leader in time [`ErrorKind::Unhealthy`]; no answer
-    /// in time [`ErrorKind::Timeout`]; another cluster [`ErrorKind::Moved`].
+    /// in time [`ErrorKind::Timeout`]; another cluster [`ErrorKind::Moved`]; no active for as long as operations wait for one
+    /// (`unavailable.wait`) [`ErrorKind::NoActive`].
     ///
     /// Cancel-safe in that a dropped call sends nothing more; whether the message was stored is not known then.
     pub async fn publish(&self, publication: Publication) -> Result<PublishAck, Error> {

@@ -120,7 +120,7 @@ async fn a_durable_pull_consumer_goes_on_with_servers_of_2_9() {
     goes_on(Flavour::V2_9).await;
 }
 
-// N53: a consumer whose leader is killed on another node than the active is asked anew: its heartbeat is missing.
+// N53: a consumer whose leader is killed on another node than the active is asked anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_consumer_whose_leader_is_killed_elsewhere_is_bound_anew() {
     let fleet = Fleet::one(Flavour::Newest).await;
@@ -146,6 +146,37 @@ async fn a_consumer_whose_leader_is_killed_elsewhere_is_bound_anew() {
     let second = soon("a message", next).await.unwrap().unwrap().unwrap();
     assert_eq!(second.payload, "2");
     assert_eq!(fleet.active(), active, "it was another node");
+}
+
+// N54: one that lives on a single other node, which is killed, can tell nobody: its heartbeat is missing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ordered_consumer_whose_server_is_killed_elsewhere_goes_on_behind_what_was_read() {
+    let fleet = Fleet::one(Flavour::Newest).await;
+    let outside = fleet.stream(0).await;
+    let stream = outside.get_stream_no_info("S").await.unwrap();
+    let client = &fleet.client;
+    client.jetstream_publish("s.n", "1", "1").await.unwrap();
+    let active = fleet.active_node();
+    let (mut reader, server) = loop {
+        let reader = client.ordered_consumer("S");
+        let heartbeat = Duration::from_millis(300);
+        let mut reader = reader.heartbeat(heartbeat).open().await.unwrap();
+        let first = soon("a message", reader.next()).await.unwrap().unwrap();
+        let reply = first.reply.as_ref().unwrap();
+        let name = reply.split('.').nth(3).unwrap();
+        let info = stream.consumer_info(name).await.unwrap();
+        let server = info.cluster.and_then(|it| it.leader).expect("a server");
+        if server != active.name() {
+            break (reader, server);
+        }
+    };
+    let next = tokio::spawn(async move { reader.next().await });
+    tokio::task::block_in_place(|| fleet.node(&server).kill());
+    let publisher = client.publisher().within(BOUND);
+    let second = failover_core::nats::Publication::new("s.n", "2");
+    publisher.publish(second).await.unwrap();
+    let second = soon("a message", next).await.unwrap().unwrap().unwrap();
+    assert_eq!(second.payload, "2");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
