@@ -20,8 +20,9 @@ use crate::FailoverClient;
 /// [`patience`](PullConsumerBuilder::patience), or refuses to be read.
 ///
 /// A planned move reads what is under way on the old connection first. What was sent and did not arrive all the same, as
-/// when the active is killed, a durable consumer sends again when its `ack_wait` is over, and an ordered one at once. While nobody reads, nothing runs, and
-/// no more than one batch is held. Dropped, it leaves nothing. It holds the group open like a client does.
+/// when the active is killed, a durable consumer sends again when its `ack_wait` is over, and an ordered one at once. While
+/// nobody reads, nothing runs, and no more than one batch is held. Dropped, it leaves nothing. It holds the group open like
+/// a client does.
 pub struct PullConsumer {
     messages: Messages,
 }
@@ -175,8 +176,8 @@ impl PullConsumerBuilder {
     choices!();
 
     /// Binds it. Fails with [`ErrorKind::Unsupported`](backend_api::ErrorKind::Unsupported) where stream or consumer is not
-    /// there or is no pull consumer, and with [`ErrorKind::Config`](backend_api::ErrorKind::Config) where a choice cannot be used.
-    /// Bounded by the patience. Cancel-safe.
+    /// there or is no pull consumer, and with [`ErrorKind::Config`](backend_api::ErrorKind::Config) where a choice cannot be
+    /// used. Bounded by the patience. Cancel-safe.
     pub async fn open(self) -> Result<PullConsumer, Error> {
         let source = Source::open(self.client, self.reading).await?;
         Ok(PullConsumer {

@@ -48,8 +48,8 @@ pub struct MessageInfo {
 }
 
 impl MessageInfo {
-    /// From the subject for acknowledgements: `$JS.ACK.<stream>.<consumer>.<delivered>.<stream sequence>.<consumer sequence>.
-    /// <time>.<pending>`, with domain and account before them in its newer form.
+    /// From the subject for acknowledgements, `$JS.ACK.<stream>.<consumer>.` and the numbers of the fields,
+    /// in the order: deliveries, stream, consumer, time, pending. With domain and account before them in its newer form.
     pub(super) fn parse(reply: &str) -> Option<Self> {
         let rest = reply.strip_prefix("$JS.ACK.")?;
         let tokens: Vec<&str> = rest.split('.').collect();

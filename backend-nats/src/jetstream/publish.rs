@@ -111,8 +111,8 @@ impl FailoverClient {
 }
 
 impl Publisher {
-    /// How long a message is tried in all; one attempt gets `timeouts.operation`. It must be shorter than the duplicate window
-    /// of the stream. Default: 15 s, which outlasts an election.
+    /// How long a message is tried in all; one attempt gets `timeouts.operation`. It must be shorter than the duplicate
+    /// window of the stream. Default: 15 s, which outlasts an election.
     pub fn within(mut self, within: Duration) -> Self {
         self.within = within;
         self
@@ -137,8 +137,8 @@ impl Publisher {
     /// Errors say what is known of the message: [`Fate::MayHaveBeenApplied`] after an attempt without an answer, and then
     /// publishing it again under the same id is safe within the duplicate window; else [`Fate::NotApplied`].
     /// A subject that no stream takes is [`ErrorKind::Unsupported`]; no leader in time [`ErrorKind::Unhealthy`]; no answer
-    /// in time [`ErrorKind::Timeout`]; another cluster [`ErrorKind::Moved`]; no active for as long as operations wait for one
-    /// (`unavailable.wait`) [`ErrorKind::NoActive`].
+    /// in time [`ErrorKind::Timeout`]; another cluster [`ErrorKind::Moved`]; no active for as long as operations wait for
+    /// one (`unavailable.wait`) [`ErrorKind::NoActive`].
     ///
     /// Cancel-safe in that a dropped call sends nothing more; whether the message was stored is not known then.
     pub async fn publish(&self, publication: Publication) -> Result<PublishAck, Error> {
@@ -197,7 +197,8 @@ impl Publisher {
         {
             match self.on_other_cluster {
                 OnOtherCluster::Refuse => {
-                    let cure = "look there whether it has arrived, or allow OnOtherCluster::StartOver, which may store it twice";
+                    let cure = "look there whether it has arrived, or allow OnOtherCluster::StartOver, which may \
+                                store it twice";
                     let error = there.moved(
                         &here,
                         "it was published, unconfirmed, in",

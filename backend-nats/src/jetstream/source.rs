@@ -215,8 +215,8 @@ impl Source {
                     }
                     self.refused = Some(epoch);
                     if let Some(earlier) = &self.position {
-                        let cure = "its positions do not hold here. This reader goes on once the traffic is back; begin anew \
-                                    with another one, or choose OnOtherCluster::StartOver or SamePositions";
+                        let cure = "its positions do not hold here. This reader goes on once the traffic is back; begin \
+                                    anew with another one, or choose another OnOtherCluster: StartOver or SamePositions";
                         let error = earlier.cluster.moved(&here, &what, cure, None);
                         return Err(error.with_member(&member));
                     }

@@ -36,6 +36,9 @@ async fn positions_are_refused_in_another_cluster_unless_the_user_says_otherwise
         .open()
         .await
         .unwrap();
+    let trusting = client.ordered_consumer("S");
+    let trusting = trusting.on_other_cluster(OnOtherCluster::SamePositions);
+    let mut trusting = trusting.open().await.unwrap();
     let mut watch = client.kv_watch("B").open().await.unwrap();
     let mut anew = client
         .kv_watch("B")
@@ -45,10 +48,12 @@ async fn positions_are_refused_in_another_cluster_unless_the_user_says_otherwise
         .unwrap();
     let first = soon("a message", refusing.next()).await.unwrap().unwrap();
     assert_eq!(first.payload, "0.0");
-    let message = soon("a message", starting.next()).await.unwrap().unwrap();
-    assert_eq!(message.payload, "0.0");
-    let message = soon("a message", starting.next()).await.unwrap().unwrap();
-    assert_eq!(message.payload, "0.1");
+    for reader in [&mut starting, &mut trusting] {
+        for payload in ["0.0", "0.1"] {
+            let message = soon("a message", reader.next()).await.unwrap().unwrap();
+            assert_eq!(message.payload, payload);
+        }
+    }
     for watch in [&mut watch, &mut anew] {
         let entry = soon("an entry", watch.next()).await.unwrap().unwrap();
         assert_eq!((entry.value, entry.revision), ("0.1".into(), 2));
@@ -79,6 +84,17 @@ async fn positions_are_refused_in_another_cluster_unless_the_user_says_otherwise
     }
     let entry = soon("an entry", anew.next()).await.unwrap().unwrap();
     assert_eq!((entry.value, entry.revision), ("1.1".into(), 2));
+
+    // Who says that it is the same goes on behind the second.
+    client
+        .jetstream_publish("s.n", "third", "1.2")
+        .await
+        .unwrap();
+    let message = soon("a message", trusting.next()).await.unwrap().unwrap();
+    assert_eq!(
+        (&message.payload[..], message.info().stream_sequence),
+        (&b"1.2"[..], 3)
+    );
 
     // Back again, who was refused goes on where it was.
     let waiting = tokio::spawn(async move { watch.next().await });
