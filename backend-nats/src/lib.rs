@@ -62,6 +62,7 @@ mod config;
 mod connect;
 mod connection;
 mod echo;
+mod jetstream;
 mod keeping;
 mod outbound;
 mod subscription;
@@ -72,4 +73,8 @@ pub use backend::{Nats, NatsBuilder};
 pub use client::{Ask, FailoverClient};
 pub use config::{Carry, Options, Settings};
 pub use connection::Connection;
+pub use jetstream::{
+    Cluster, JetStreamMessage, KvWatch, KvWatchBuilder, MessageInfo, OnOtherCluster, OrderedBegin,
+    OrderedConsumerBuilder, Publication, Publisher, PullConsumer, PullConsumerBuilder, WatchFrom,
+};
 pub use subscription::{Dedupe, Delivery, Subscription};
