@@ -77,6 +77,11 @@ async fn one_fails<S: Service>(
         service.heal(fault, member);
     })
     .await?;
+    if matches!(fault, Fault::LameDuck) {
+        // Beside others a lame duck is left alone for two minutes; an operator who has started it again says so.
+        let cleared = group.clear_lame_duck(service.members()[old]).await;
+        cleared.map_err(|error| format!("the mark cannot be cleared: {error}"))?;
+    }
     Ok(Course {
         fault: begun,
         restored,

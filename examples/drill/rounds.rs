@@ -73,6 +73,8 @@ async fn round<S: Service>(
     args: &Args,
     timeline: &Timeline,
 ) -> Result<Round<RecordOf<S>>, String> {
+    let servers = service.clone();
+    blocking(move || servers.settle()).await?;
     let config = service.config(args.tuned);
     let begun = Instant::now();
     let group = Failover::<S::Backend>::builder()

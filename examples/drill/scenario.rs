@@ -108,6 +108,9 @@ pub(crate) trait Service: Send + Sync + Sized + 'static {
     /// Blocks until the server answers again; panics if it does not.
     fn heal(&self, fault: Fault, member: usize);
 
+    /// Blocks until the servers, all of which answer, are as they were after their start.
+    fn settle(&self) {}
+
     /// How many connections of groups its servers have accepted since they were started, where that is known. Blocks.
     fn accepted(&self) -> Option<usize> {
         None

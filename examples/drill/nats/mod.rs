@@ -107,7 +107,9 @@ impl Service for Nats {
             Fault::Kill | Fault::LameDuck => self.cluster[member].restart(),
             Fault::Freeze => self.cluster[member].thaw(),
         }
-        // Whoever is healed together with others finds them in the end.
+    }
+
+    fn settle(&self) {
         self.cluster.wait_formed();
     }
 
