@@ -15,8 +15,9 @@ use crate::scenario::{Fault, Scenario, Service};
 const OUTAGE: Duration = Duration::from_secs(3);
 /// Calls take less than a millisecond, so a drain ends long before its window does.
 const DRAIN: Duration = Duration::from_millis(500);
-/// The new side carries the traffic for so long before the old one is healed, or a planned move counts as over.
-const SETTLE: Duration = Duration::from_millis(100);
+/// The new side carries the traffic for so long before the old one is healed, or a planned move counts as over. Longer than
+/// a steal leaves the old connection open (`timeouts.switch_grace`), or it would be healed in time to go on.
+const SETTLE: Duration = Duration::from_millis(250);
 /// How long to wait for what must happen before the drill has failed. Backoff after an outage may take a while.
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -39,6 +39,8 @@ pub(crate) struct Moments {
     pub(crate) fault: Instant,
     /// From here on a standby can be armed: just before servers are started again, or the order to move.
     pub(crate) restored: Instant,
+    /// The group said that its traffic had moved.
+    pub(crate) moved: Instant,
     /// The group had its active and all standbys again.
     pub(crate) whole: Instant,
     /// The member that was active before.

@@ -108,15 +108,6 @@ async fn round<S: Service>(
     let record = load.stop().await?;
     group.close().await;
 
-    let moments = Moments {
-        fault,
-        restored,
-        whole,
-        old,
-    };
-    if args.trace {
-        record.trace(&moments);
-    }
     let moved = timeline.since(fault, |at, kind| match kind {
         EventKind::Switched {
             from: Some(from),
@@ -140,10 +131,20 @@ async fn round<S: Service>(
         }
         _ => None,
     };
-    let (_, from, to, reason) = moved
+    let (moved, from, to, reason) = moved
         .into_iter()
         .next_back()
         .ok_or("traffic did not move")?;
+    let moments = Moments {
+        fault,
+        restored,
+        moved,
+        whole,
+        old,
+    };
+    if args.trace {
+        record.trace(&moments);
+    }
     Ok(Round {
         startup,
         gap: (record.gap(args.scenario, &moments)).ok_or("nothing came after the fault")?,

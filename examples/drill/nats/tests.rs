@@ -43,10 +43,11 @@ fn numbers_that_follow_one_another_are_one_range() {
 fn the_gap_is_the_longest_silence_around_the_fault() {
     let zero = Instant::now();
     let at = |millis| zero + Duration::from_millis(millis);
-    let moments = |fault, whole| Moments {
+    let moments = |fault, moved| Moments {
         fault: at(fault),
-        restored: at(whole),
-        whole: at(whole),
+        restored: at(200),
+        moved: at(moved),
+        whole: at(200),
         old: 1,
     };
     // The second arrival of 2 ends no silence.
@@ -54,11 +55,13 @@ fn the_gap_is_the_longest_silence_around_the_fault() {
     let arrivals = arrivals.map(|(number, millis)| (number, at(millis)));
     let published = (0..6).map(|number| at(number * 10)).collect();
     let record = Record::new(published, arrivals.to_vec(), (0, 0, None));
-    let gap = |fault, whole| record.gap(Scenario::Kill, &moments(fault, whole));
+    let gap = |fault, moved| record.gap(Scenario::Kill, &moments(fault, moved));
     let millis = |millis| Some(Duration::from_millis(millis));
-    assert_eq!(gap(25, 35), millis(10));
-    assert_eq!(gap(25, 40), millis(23));
-    assert_eq!(gap(10, 40), millis(23));
+    // The hand-over after it takes another 20 ms.
+    assert_eq!(gap(5, 9), millis(20));
+    assert_eq!(gap(25, 12), millis(10));
+    assert_eq!(gap(25, 20), millis(23));
+    assert_eq!(gap(31, 45), millis(30));
     assert_eq!(gap(95, 99), None);
     assert_eq!(record.calm(at(15), at(61)), millis(23));
     assert_eq!(record.calm(at(15), at(40)), millis(10));
