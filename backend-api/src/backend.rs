@@ -68,6 +68,15 @@ pub trait Backend: Sized + Send + Sync + 'static {
     /// end with [`ErrorKind::Retired`](crate::ErrorKind::Retired) and what is known of their fate.
     async fn retire(&self, connection: Self::Connection);
 
+    /// Which server the connection ended at, if that can be told: the server's own id, the same under every name and
+    /// address that leads to it, and never another for one connection. Asked once, right after [`connect`](Self::connect);
+    /// it must not wait. The engine keeps active and standby on different servers by it where it can. Where it is not
+    /// known, every member counts as a server of its own.
+    fn identity(&self, connection: &Self::Connection) -> Option<String> {
+        let _ = connection;
+        None
+    }
+
     /// What this backend can do beyond that. Constant for the life of the value.
     fn capabilities(&self) -> Capabilities {
         Capabilities::new()

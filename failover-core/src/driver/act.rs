@@ -53,7 +53,15 @@ impl<B: Backend> Driver<B> {
                 self.started(Err(Error::new(ErrorKind::Startup, text)));
             }
             Action::Answer(request, answer) => self.reply(core, request, answer),
-            Action::Forget(id) => core.directory.remove(id),
+            Action::Forget(id) => {
+                if let Some(gone) = core.directory.remove(id) {
+                    self.discovery.made_room();
+                    self.emit(EventKind::MemberRemoved {
+                        member: gone.member.name.clone(),
+                        discovered: gone.discovered,
+                    });
+                }
+            }
             Action::Replaced(old, new) => {
                 core.directory.rename(old, new);
                 let member = core.directory.name(new);
@@ -213,6 +221,7 @@ impl<B: Backend> Driver<B> {
         self.keep_leases(leases);
         self.sampler.count(id, generation, tally);
         self.last_active = Some((generation, connection));
+        self.discovery.look();
     }
 
     /// The leases of the connection that was active until now.
@@ -233,6 +242,9 @@ impl<B: Backend> Driver<B> {
         let Some(line) = self.lines.remove(&generation) else {
             return;
         };
+        if !line.told.is_empty() {
+            self.discovery.look();
+        }
         let backend = self.backend.clone();
         let reply = Reply::new(
             self.answers.clone(),
@@ -289,6 +301,10 @@ impl<B: Backend> Driver<B> {
         let directory = &core.directory;
         let name = |id| directory.name(id);
         self.emit(match news {
+            News::Added(id) => EventKind::MemberAdded {
+                member: name(id),
+                discovered: directory.is_discovered(id),
+            },
             News::Connected(id, generation) => EventKind::Connected {
                 member: name(id),
                 generation,

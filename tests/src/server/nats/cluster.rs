@@ -202,7 +202,9 @@ impl NatsCluster {
         if !whole || routes.iter().any(stale) {
             return Ok(false);
         }
-        if self.settings.routes_advertise && self.settings.client_advertise.is_none() {
+        // A node alone tells of nobody, not even itself.
+        let told_of = others.clone().count() > 0 && self.settings.client_advertise.is_none();
+        if self.settings.routes_advertise && told_of {
             let told = wire::json(&node.try_info()?)?;
             let told = told["connect_urls"].as_array().map_or(0, Vec::len);
             if told < others.count() + 1 {
