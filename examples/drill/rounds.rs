@@ -22,6 +22,10 @@ const WARM: Duration = Duration::from_millis(300);
 /// Before a freeze longer than the breaker's window: in a group that has hardly been used, failures soon are the larger
 /// part of all calls, and the breaker opens sooner than in one that has been running for a day.
 const WARM_FOR_FREEZE: Duration = Duration::from_millis(2200);
+/// From one check to the next, unless configured otherwise.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Its multiples spread evenly, however many there are.
+const GOLDEN: f64 = 0.618;
 /// The end of that, when nothing is new any more, says what calm looks like on this machine.
 const CALM: Duration = Duration::from_millis(200);
 /// The load goes on for so long after the group has recovered, so that late failures are seen.
@@ -58,7 +62,7 @@ pub(crate) async fn run<S: Service>(args: &Args) -> Result<Vec<Round<RecordOf<S>
     let mut rounds = Vec::new();
     for number in 1..=args.rounds {
         let timeline = Timeline::default();
-        let round = round(&service, args, &timeline).await;
+        let round = round(&service, args, warm(args.scenario, number), &timeline).await;
         if args.trace {
             timeline.print();
         }
@@ -68,9 +72,19 @@ pub(crate) async fn run<S: Service>(args: &Args) -> Result<Vec<Round<RecordOf<S>
     Ok(rounds)
 }
 
+/// How long the load runs before the fault. Who is not waiting for an answer notices a freeze at the next check, so that
+/// it begins at another point between two checks in each round.
+fn warm(scenario: Scenario, round: u32) -> Duration {
+    match scenario {
+        Scenario::Freeze => WARM_FOR_FREEZE + INTERVAL.mul_f64((f64::from(round) * GOLDEN).fract()),
+        _ => WARM,
+    }
+}
+
 async fn round<S: Service>(
     service: &Arc<S>,
     args: &Args,
+    warm: Duration,
     timeline: &Timeline,
 ) -> Result<Round<RecordOf<S>>, String> {
     let servers = service.clone();
@@ -86,11 +100,7 @@ async fn round<S: Service>(
     until("the group is whole", || is_whole(&group)).await?;
 
     let load = S::Load::start(service, &group, args).await?;
-    tokio::time::sleep(match args.scenario {
-        Scenario::Freeze => WARM_FOR_FREEZE,
-        _ => WARM,
-    })
-    .await;
+    tokio::time::sleep(warm).await;
     let old = active(&group, service.members()).ok_or("the active is gone before the fault")?;
     let Course { fault, restored } =
         course::run(args.scenario, service, &group, &load, old).await?;

@@ -71,6 +71,14 @@ impl Record {
         self.ledger.lost.iter().filter(late).count() as u64
     }
 
+    /// The longest around the fault.
+    fn silence(&self, moments: &Moments) -> Option<(Instant, Instant)> {
+        let settled = moments.moved + HANDED_OVER;
+        let around = |(begin, end): &(Instant, Instant)| *end > moments.fault && *begin < settled;
+        let pauses = self.pauses().filter(around);
+        pauses.max_by_key(|(begin, end)| *end - *begin)
+    }
+
     fn pauses(&self) -> impl Iterator<Item = (Instant, Instant)> {
         let next = self.fresh.iter().skip(1);
         self.fresh.iter().copied().zip(next.copied())
@@ -113,10 +121,7 @@ impl load::Record for Record {
     type Sum = Sum;
 
     fn gap(&self, _scenario: Scenario, moments: &Moments) -> Option<Duration> {
-        let settled = moments.moved + HANDED_OVER;
-        let around = |(begin, end): &(Instant, Instant)| *end > moments.fault && *begin < settled;
-        let pauses = self.pauses().filter(around);
-        pauses.map(|(begin, end)| end - begin).max()
+        self.silence(moments).map(|(begin, end)| end - begin)
     }
 
     fn calm(&self, from: Instant, to: Instant) -> Option<Duration> {
@@ -233,6 +238,16 @@ impl load::Record for Record {
     }
 
     fn trace(&self, moments: &Moments) {
+        let millis = |at: Instant| {
+            let (after, before) = (
+                at.saturating_duration_since(moments.fault),
+                moments.fault.saturating_duration_since(at),
+            );
+            (after.as_secs_f64() - before.as_secs_f64()) * 1000.0
+        };
+        if let Some((begin, end)) = self.silence(moments) {
+            eprintln!("silent from {:.3} to {:.3} ms", millis(begin), millis(end));
+        }
         for (what, numbers) in [
             ("lost", &self.ledger.lost),
             ("duplicated", &self.ledger.duplicated),
@@ -240,14 +255,8 @@ impl load::Record for Record {
         ] {
             let ranges = ranges(numbers);
             for range in ranges.iter().take(SHOWN) {
-                let when = |number: u64| {
-                    let at = self.published[usize::try_from(number).unwrap_or(0)];
-                    let (after, before) = (
-                        at.saturating_duration_since(moments.fault),
-                        moments.fault.saturating_duration_since(at),
-                    );
-                    (after.as_secs_f64() - before.as_secs_f64()) * 1000.0
-                };
+                let when =
+                    |number: u64| millis(self.published[usize::try_from(number).unwrap_or(0)]);
                 eprintln!(
                     "{what} {}..={}, published at {:.3}..{:.3} ms",
                     range.start,
