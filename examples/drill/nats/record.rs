@@ -41,7 +41,7 @@ pub(crate) struct Record {
 impl Record {
     pub(super) fn new(
         published: Vec<Instant>,
-        arrivals: Vec<Arrival>,
+        arrivals: &[Arrival],
         (group_published, publish_errors, publish_error): (u64, u64, Option<String>),
     ) -> Self {
         let ledger = Ledger::of(

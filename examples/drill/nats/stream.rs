@@ -108,7 +108,7 @@ impl Load<Nats> for Stream {
         tokio::time::sleep(TWICE).await;
         self.listener.abort();
         let arrivals = std::mem::take(&mut *self.heard.arrivals());
-        Ok(Record::new(published, arrivals, noise))
+        Ok(Record::new(published, &arrivals, noise))
     }
 }
 

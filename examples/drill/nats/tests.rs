@@ -54,7 +54,7 @@ fn the_gap_is_the_longest_silence_around_the_fault() {
     let arrivals = [(0, 0), (1, 20), (2, 30), (2, 33), (3, 37), (4, 60), (5, 90)];
     let arrivals = arrivals.map(|(number, millis)| (number, at(millis)));
     let published = (0..6).map(|number| at(number * 10)).collect();
-    let record = Record::new(published, arrivals.to_vec(), (0, 0, None));
+    let record = Record::new(published, &arrivals, (0, 0, None));
     let gap = |fault, moved| record.gap(Scenario::Kill, &moments(fault, moved));
     let millis = |millis| Some(Duration::from_millis(millis));
     // The hand-over after it takes another 20 ms.
@@ -193,7 +193,7 @@ async fn a_lame_duck_is_reported_with_every_field_and_loses_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_is_over_with_one_connection_to_each_member() {
-    let report = report("nats outage --tuned --rate 1000 --publish").await;
+    let report = report("nats outage --rate 1000 --publish").await;
     assert_eq!(report["lost_when_whole"], 0, "{report:#}");
     assert_eq!(report["accepted"], 3, "{report:#}");
     let gap = report["gap_ms"]["max"].as_f64().unwrap();
