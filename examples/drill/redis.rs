@@ -8,7 +8,8 @@ use failover_core::redis::{FailoverConnection, Redis as Backend};
 use failover_testkit::server::RedisServer;
 use redis::AsyncCommands;
 
-use crate::scenario::{Fault, Op, Service};
+use crate::calls::Calls;
+use crate::scenario::{Answers, Fault, Op, Service};
 
 /// The heavier one comes first.
 const MEMBERS: [&str; 2] = ["east", "west"];
@@ -47,6 +48,7 @@ pub(crate) struct Redis {
 
 impl Service for Redis {
     type Backend = Backend;
+    type Load = Calls;
     const NAME: &'static str = "redis";
 
     fn start() -> Result<Self, String> {
@@ -85,16 +87,19 @@ impl Service for Redis {
         match fault {
             Fault::Kill => self.servers[member].kill(),
             Fault::Freeze => self.servers[member].freeze(),
+            Fault::LameDuck => unreachable!("it announces nothing"),
         }
     }
 
     fn heal(&self, fault: Fault, member: usize) {
         match fault {
-            Fault::Kill => self.servers[member].restart(),
+            Fault::Kill | Fault::LameDuck => self.servers[member].restart(),
             Fault::Freeze => self.servers[member].thaw(),
         }
     }
+}
 
+impl Answers for Redis {
     async fn call(mut client: FailoverConnection, op: Op) -> Result<usize, String> {
         let answer: Result<usize, _> = match op {
             Op::Get => client.get(NUMBER).await,

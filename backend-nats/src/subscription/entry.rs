@@ -242,6 +242,17 @@ impl Entry {
         feeds.wake();
     }
 
+    /// The server of this connection may send more, but that is not waited for: what is here is all.
+    pub(super) fn cut(&self, generation: Generation) {
+        let mut feeds = self.feeds();
+        for feed in &mut feeds.list {
+            if feed.generation == generation {
+                feed.stage = Stage::Left;
+            }
+        }
+        feeds.wake();
+    }
+
     /// The connection is gone. What it delivered before is still read: its feed ends by itself.
     pub(super) fn forget(&self, generation: Generation) {
         let mut feeds = self.feeds();
