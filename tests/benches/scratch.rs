@@ -120,6 +120,18 @@ async fn run() {
         ("our sub", P::Plain(plain().await), R::Ours(g3.client())),
         ("ours", P::Ours(g1.client()), R::Ours(g3.client())),
     ];
+    let only: Option<usize> = std::env::var("CASE").ok().and_then(|c| c.parse().ok());
+    if let Some(i) = only {
+        for _ in 0..20 {
+            round(
+                &cases[i].1,
+                &cases[i].2,
+                std::env::var("TASKS").unwrap().parse().unwrap(),
+            )
+            .await;
+        }
+        return;
+    }
     for tasks in [1, 64] {
         let mut all = vec![Vec::new(); cases.len()];
         for _ in 0..25 {
