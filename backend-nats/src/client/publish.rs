@@ -1,14 +1,14 @@
 //! Publishing on whichever connection is active.
 
+use async_nats::HeaderMap;
 use async_nats::message::OutboundMessage;
 use async_nats::subject::ToSubject;
-use async_nats::{HeaderMap, PublishErrorKind};
 use backend_api::{Error, ErrorKind, Fate, Lease, Outcome};
 use bytes::Bytes;
 
 use super::FailoverClient;
 use crate::connection::Connection;
-use crate::outbound::Refused;
+use crate::outbound::{Attempt, Refused};
 
 impl FailoverClient {
     /// Publishes a message. `Ok` means that it is on its way, not that a server has it: see [`flush`](Self::flush) for that,
@@ -60,50 +60,79 @@ impl FailoverClient {
     }
 
     /// The same with everything.
-    pub async fn publish_message(&self, mut message: OutboundMessage) -> Result<(), Error> {
+    #[inline]
+    pub async fn publish_message(&self, message: OutboundMessage) -> Result<(), Error> {
+        // Nearly always there is an active and its client takes the message at once. Messages are large: the way on which
+        // they are moved about as a part of futures is kept for the other cases.
+        let message = match self.slot.try_lease() {
+            Ok(lease) => {
+                let connection = lease.connection();
+                let outbound = connection.outbound();
+                match outbound.try_send(connection.client(), message, &self.shared.pending) {
+                    Attempt::Done(Ok(())) => {
+                        lease.finish(Outcome::Success);
+                        return Ok(());
+                    }
+                    Attempt::Done(Err(refused)) => {
+                        return Box::pin(self.refused(lease, refused)).await;
+                    }
+                    Attempt::Later(message) => message,
+                }
+            }
+            Err(_) => message,
+        };
+        Box::pin(self.publish_later(message)).await
+    }
+
+    async fn refused(&self, lease: Lease<Connection>, refused: Refused) -> Result<(), Error> {
+        let message = self.judge(lease, refused).await?;
+        self.publish_later(message).await
+    }
+
+    async fn publish_later(&self, mut message: OutboundMessage) -> Result<(), Error> {
         loop {
             let lease = self.slot.lease().await?;
             let connection = lease.connection();
-            let sent = connection
-                .outbound()
+            let outbound = connection.outbound();
+            let sent = outbound
                 .send(connection.client(), message, &self.shared.pending)
                 .await;
-            match sent {
-                Ok(()) => {
-                    lease.finish(Outcome::Success);
-                    return Ok(());
-                }
-                Err(Refused::Moving(back)) => {
-                    message = back;
-                    self.elsewhere(lease, true).await?;
-                }
-                Err(Refused::Ended(back)) => {
-                    message = back;
-                    self.elsewhere(lease, false).await?;
-                }
-                Err(Refused::Full) => {
-                    let text = format!(
-                        "{} messages wait until the server confirms them, and none was confirmed in time",
-                        self.shared.options.carry_limit
-                    );
-                    let error = not_published(ErrorKind::Timeout, text, &lease);
-                    lease.finish(Outcome::Failure);
-                    return Err(error);
-                }
-                Err(Refused::Unfit(error)) => {
-                    let kind = match error.kind() {
-                        PublishErrorKind::Send => ErrorKind::Lost,
-                        _ => ErrorKind::Unsupported,
-                    };
-                    let ended = kind == ErrorKind::Lost;
-                    let error = not_published(kind, error.to_string(), &lease);
-                    lease.finish(if ended {
-                        Outcome::Failure
-                    } else {
-                        Outcome::Neutral
-                    });
-                    return Err(error);
-                }
+            let Err(refused) = sent else {
+                lease.finish(Outcome::Success);
+                return Ok(());
+            };
+            message = self.judge(lease, refused).await?;
+        }
+    }
+
+    /// What becomes of a message that was not taken: it is published elsewhere, or that is an error.
+    async fn judge(
+        &self,
+        lease: Lease<Connection>,
+        refused: Refused,
+    ) -> Result<OutboundMessage, Error> {
+        match refused {
+            Refused::Moving(back) => {
+                self.elsewhere(lease, true).await?;
+                Ok(back)
+            }
+            Refused::Ended(back) => {
+                self.elsewhere(lease, false).await?;
+                Ok(back)
+            }
+            Refused::Full => {
+                let text = format!(
+                    "{} messages wait until the server confirms them, and none was confirmed in time",
+                    self.shared.options.carry_limit
+                );
+                let error = not_published(ErrorKind::Timeout, text, &lease);
+                lease.finish(Outcome::Failure);
+                Err(error)
+            }
+            Refused::Unfit(error) => {
+                let error = not_published(ErrorKind::Unsupported, error.to_string(), &lease);
+                lease.finish(Outcome::Neutral);
+                Err(error)
             }
         }
     }
@@ -111,11 +140,7 @@ impl FailoverClient {
     /// Waits until the traffic has moved away from where an operation could not be done, or `stays` and may be done there
     /// after all.
     #[cold]
-    pub(super) async fn elsewhere(
-        &self,
-        lease: Lease<Connection>,
-        stays: bool,
-    ) -> Result<(), Error> {
+    async fn elsewhere(&self, lease: Lease<Connection>, stays: bool) -> Result<(), Error> {
         let (epoch, connection) = (lease.epoch(), lease.connection().clone());
         lease.finish(Outcome::Neutral);
         if stays {

@@ -75,7 +75,7 @@ pub(crate) enum Refused {
     clippy::large_enum_variant,
     reason = "it is taken apart where it was made; a box would cost every message one"
 )]
-enum Attempt {
+pub(crate) enum Attempt {
     Done(Result<(), Refused>),
     /// The client does not take it now.
     Later(OutboundMessage),
@@ -103,19 +103,33 @@ impl Outbound {
         message: OutboundMessage,
         order: &Pending,
     ) -> Result<(), Refused> {
-        if self.carry == Carry::None {
-            let sent = client.publish_message(message).await;
-            return sent.map_err(|error| failed(error, None));
-        }
         match self.try_send(client, message, order) {
             Attempt::Done(done) => done,
+            Attempt::Later(message) if self.carry == Carry::None => {
+                let kept = message.clone();
+                let sent = client.publish_message(message).await;
+                sent.map_err(|error| failed(error, kept))
+            }
             Attempt::Later(message) => self.send_in_turn(client, message, order).await,
         }
     }
 
-    /// Where the client takes the message at once, which is nearly always.
-    fn try_send(&self, client: &Client, message: OutboundMessage, order: &Pending) -> Attempt {
+    /// The same where the client takes the message at once, which is nearly always.
+    #[inline]
+    pub(crate) fn try_send(
+        &self,
+        client: &Client,
+        message: OutboundMessage,
+        order: &Pending,
+    ) -> Attempt {
         let kept = message.clone();
+        if self.carry == Carry::None {
+            return match client.publish_message(message).now_or_never() {
+                Some(Ok(())) => Attempt::Done(Ok(())),
+                Some(Err(error)) => Attempt::Done(Err(failed(error, kept))),
+                None => Attempt::Later(kept),
+            };
+        }
         let mut queue = self.queue();
         if queue.closed {
             return Attempt::Done(Err(Refused::Moving(message)));
@@ -129,7 +143,7 @@ impl Outbound {
                 queue.keep(kept, order.next());
                 Attempt::Done(Ok(()))
             }
-            Some(Err(error)) => Attempt::Done(Err(failed(error, Some(kept)))),
+            Some(Err(error)) => Attempt::Done(Err(failed(error, kept))),
             None => Attempt::Later(kept),
         }
     }
@@ -169,7 +183,7 @@ impl Outbound {
                 self.queue().keep(message, order.next());
                 Ok(())
             }
-            Err(error) => Err(failed(error, Some(message))),
+            Err(error) => Err(failed(error, message)),
         }
     }
 
@@ -301,9 +315,9 @@ impl Drop for Waiting<'_> {
     }
 }
 
-fn failed(error: PublishError, message: Option<OutboundMessage>) -> Refused {
-    match (error.kind(), message) {
-        (async_nats::PublishErrorKind::Send, Some(message)) => Refused::Ended(message),
+fn failed(error: PublishError, message: OutboundMessage) -> Refused {
+    match error.kind() {
+        async_nats::PublishErrorKind::Send => Refused::Ended(message),
         _ => Refused::Unfit(error),
     }
 }
