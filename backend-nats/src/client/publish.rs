@@ -10,6 +10,19 @@ use super::FailoverClient;
 use crate::connection::Connection;
 use crate::outbound::{Attempt, Refused};
 
+/// What came of publishing at once.
+enum Sent {
+    Done,
+    Rest(Box<Rest>),
+}
+
+/// What is left to do.
+#[allow(clippy::large_enum_variant, reason = "it is in a box as it is")]
+enum Rest {
+    Message(OutboundMessage),
+    Refused(Lease<Connection>, Refused),
+}
+
 impl FailoverClient {
     /// Publishes a message. `Ok` means that it is on its way, not that a server has it: see [`flush`](Self::flush) for that,
     /// and [`Carry`](crate::Carry) for what happens to messages on their way when their connection ends. One task's messages
@@ -17,13 +30,13 @@ impl FailoverClient {
     ///
     /// An error says that the message was not published. Cancel-safe: dropped, it was published or it was not.
     pub async fn publish(&self, subject: impl ToSubject, payload: Bytes) -> Result<(), Error> {
-        self.publish_message(OutboundMessage {
+        let sent = self.publish_now(OutboundMessage {
             subject: subject.to_subject(),
             reply: None,
             payload,
             headers: None,
-        })
-        .await
+        });
+        self.rest(sent).await
     }
 
     /// The same with headers.
@@ -33,13 +46,13 @@ impl FailoverClient {
         headers: HeaderMap,
         payload: Bytes,
     ) -> Result<(), Error> {
-        self.publish_message(OutboundMessage {
+        let sent = self.publish_now(OutboundMessage {
             subject: subject.to_subject(),
             reply: None,
             payload,
             headers: Some(headers),
-        })
-        .await
+        });
+        self.rest(sent).await
     }
 
     /// The same with a subject for answers. An inbox of one connection is of no use here, since it does not follow a switch:
@@ -50,42 +63,54 @@ impl FailoverClient {
         reply: impl ToSubject,
         payload: Bytes,
     ) -> Result<(), Error> {
-        self.publish_message(OutboundMessage {
+        let sent = self.publish_now(OutboundMessage {
             subject: subject.to_subject(),
             reply: Some(reply.to_subject()),
             payload,
             headers: None,
-        })
-        .await
+        });
+        self.rest(sent).await
     }
 
     /// The same with everything.
-    #[inline]
     pub async fn publish_message(&self, message: OutboundMessage) -> Result<(), Error> {
-        // Nearly always there is an active and its client takes the message at once. Messages are large: the way on which
-        // they are moved about as a part of futures is kept for the other cases.
-        let message = match self.slot.try_lease() {
-            Ok(lease) => {
-                let connection = lease.connection();
-                let outbound = connection.outbound();
-                match outbound.try_send(connection.client(), message, &self.shared.pending) {
-                    Attempt::Done(Ok(())) => {
-                        lease.finish(Outcome::Success);
-                        return Ok(());
-                    }
-                    Attempt::Done(Err(refused)) => {
-                        return Box::pin(self.refused(lease, refused)).await;
-                    }
-                    Attempt::Later(message) => message,
-                }
-            }
-            Err(_) => message,
-        };
-        Box::pin(self.publish_later(message)).await
+        let sent = self.publish_now(message);
+        self.rest(sent).await
     }
 
-    async fn refused(&self, lease: Lease<Connection>, refused: Refused) -> Result<(), Error> {
-        let message = self.judge(lease, refused).await?;
+    /// Nearly always there is an active and its client takes the message at once. Messages are large, and futures that hold
+    /// them are moved about; so that is done without any, and the rest in a box.
+    #[inline]
+    fn publish_now(&self, message: OutboundMessage) -> Sent {
+        let Ok(lease) = self.slot.try_lease() else {
+            return Sent::Rest(Box::new(Rest::Message(message)));
+        };
+        let connection = lease.connection();
+        let outbound = connection.outbound();
+        match outbound.try_send(connection.client(), message, &self.shared.pending) {
+            Attempt::Sent => {
+                lease.finish(Outcome::Success);
+                Sent::Done
+            }
+            Attempt::Later(message) => Sent::Rest(Box::new(Rest::Message(*message))),
+            Attempt::Refused(refused) => Sent::Rest(Box::new(Rest::Refused(lease, *refused))),
+        }
+    }
+
+    #[inline]
+    async fn rest(&self, sent: Sent) -> Result<(), Error> {
+        match sent {
+            Sent::Done => Ok(()),
+            Sent::Rest(rest) => Box::pin(self.publish_rest(*rest)).await,
+        }
+    }
+
+    #[cold]
+    async fn publish_rest(&self, rest: Rest) -> Result<(), Error> {
+        let message = match rest {
+            Rest::Message(message) => message,
+            Rest::Refused(lease, refused) => self.judge(lease, refused).await?,
+        };
         self.publish_later(message).await
     }
 

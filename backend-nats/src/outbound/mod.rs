@@ -70,15 +70,12 @@ pub(crate) enum Refused {
     Unfit(PublishError),
 }
 
-/// What came of trying at once.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "it is taken apart where it was made; a box would cost every message one"
-)]
+/// What came of trying at once. Small, because it is handed on for every message.
 pub(crate) enum Attempt {
-    Done(Result<(), Refused>),
+    Sent,
+    Refused(Box<Refused>),
     /// The client does not take it now.
-    Later(OutboundMessage),
+    Later(Box<OutboundMessage>),
 }
 
 impl Outbound {
@@ -104,13 +101,14 @@ impl Outbound {
         order: &Pending,
     ) -> Result<(), Refused> {
         match self.try_send(client, message, order) {
-            Attempt::Done(done) => done,
+            Attempt::Sent => Ok(()),
+            Attempt::Refused(refused) => Err(*refused),
             Attempt::Later(message) if self.carry == Carry::None => {
-                let kept = message.clone();
-                let sent = client.publish_message(message).await;
+                let kept = OutboundMessage::clone(&message);
+                let sent = client.publish_message(*message).await;
                 sent.map_err(|error| failed(error, kept))
             }
-            Attempt::Later(message) => self.send_in_turn(client, message, order).await,
+            Attempt::Later(message) => self.send_in_turn(client, *message, order).await,
         }
     }
 
@@ -122,29 +120,34 @@ impl Outbound {
         message: OutboundMessage,
         order: &Pending,
     ) -> Attempt {
-        let kept = message.clone();
         if self.carry == Carry::None {
+            let kept = message.clone();
             return match client.publish_message(message).now_or_never() {
-                Some(Ok(())) => Attempt::Done(Ok(())),
-                Some(Err(error)) => Attempt::Done(Err(failed(error, kept))),
-                None => Attempt::Later(kept),
+                Some(Ok(())) => Attempt::Sent,
+                Some(Err(error)) => Attempt::Refused(Box::new(failed(error, kept))),
+                None => Attempt::Later(Box::new(kept)),
             };
         }
         let mut queue = self.queue();
         if queue.closed {
-            return Attempt::Done(Err(Refused::Moving(message)));
+            return Attempt::Refused(Box::new(Refused::Moving(message)));
         }
         if queue.waiting || !self.has_room(&mut queue) {
-            return Attempt::Later(message);
+            return Attempt::Later(Box::new(message));
         }
         queue.look(|| self.left(), self.others(), self.frees());
+        queue.keep(&message, order.next());
         match client.publish_message(message).now_or_never() {
-            Some(Ok(())) => {
-                queue.keep(kept, order.next());
-                Attempt::Done(Ok(()))
-            }
-            Some(Err(error)) => Attempt::Done(Err(failed(error, kept))),
-            None => Attempt::Later(kept),
+            Some(Ok(())) => Attempt::Sent,
+            Some(Err(error)) => match queue.take_back() {
+                Some(kept) => Attempt::Refused(Box::new(failed(error, kept))),
+                None => Attempt::Refused(Box::new(Refused::Unfit(error))),
+            },
+            None => match queue.take_back() {
+                Some(kept) => Attempt::Later(Box::new(kept)),
+                // It was just kept.
+                None => Attempt::Refused(Box::new(Refused::Full)),
+            },
         }
     }
 
@@ -180,7 +183,7 @@ impl Outbound {
         match sent {
             // Nobody else has published meanwhile: it is still this one's turn.
             Ok(()) => {
-                self.queue().keep(message, order.next());
+                self.queue().keep(&message, order.next());
                 Ok(())
             }
             Err(error) => Err(failed(error, message)),
