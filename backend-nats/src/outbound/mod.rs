@@ -13,14 +13,15 @@
 mod pending;
 mod queue;
 
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use async_nats::client::traits::Publisher as _;
 use async_nats::message::OutboundMessage;
 use async_nats::{Client, PublishError, Statistics};
-use futures_util::FutureExt as _;
 use tokio::sync::{Notify, watch};
 
 pub(crate) use pending::Pending;
@@ -122,10 +123,10 @@ impl Outbound {
     ) -> Attempt {
         if self.carry == Carry::None {
             let kept = message.clone();
-            return match client.publish_message(message).now_or_never() {
-                Some(Ok(())) => Attempt::Sent,
-                Some(Err(error)) => Attempt::Refused(Box::new(failed(error, kept))),
-                None => Attempt::Later(Box::new(kept)),
+            return match at_once(pin!(client.publish_message(message))) {
+                Poll::Ready(Ok(())) => Attempt::Sent,
+                Poll::Ready(Err(error)) => Attempt::Refused(Box::new(failed(error, kept))),
+                Poll::Pending => Attempt::Later(Box::new(kept)),
             };
         }
         let mut queue = self.queue();
@@ -137,13 +138,13 @@ impl Outbound {
         }
         queue.look(|| self.left(), self.others(), self.frees());
         queue.keep(&message, order.next());
-        match client.publish_message(message).now_or_never() {
-            Some(Ok(())) => Attempt::Sent,
-            Some(Err(error)) => match queue.take_back() {
+        match at_once(pin!(client.publish_message(message))) {
+            Poll::Ready(Ok(())) => Attempt::Sent,
+            Poll::Ready(Err(error)) => match queue.take_back() {
                 Some(kept) => Attempt::Refused(Box::new(failed(error, kept))),
                 None => Attempt::Refused(Box::new(Refused::Unfit(error))),
             },
-            None => match queue.take_back() {
+            Poll::Pending => match queue.take_back() {
                 Some(kept) => Attempt::Later(Box::new(kept)),
                 // It was just kept.
                 None => Attempt::Refused(Box::new(Refused::Full)),
@@ -316,6 +317,12 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.queue().waiting = false;
     }
+}
+
+/// A future that is ready, or that nobody will wake. Where it stands: it is larger than a message.
+#[inline]
+fn at_once<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
 fn failed(error: PublishError, message: OutboundMessage) -> Refused {
