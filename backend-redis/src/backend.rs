@@ -7,7 +7,7 @@ use backend_api::{
     Backend, Capabilities, Dial, Error, ErrorKind, FromOptions, HealthCheck, Slot, async_trait,
 };
 
-use crate::check::{PingCheck, RoleCheck};
+use crate::check::{Driver, PingCheck, RoleCheck};
 use crate::client::FailoverConnection;
 use crate::commands::Commands;
 use crate::config::{Options, Replay, Settings};
@@ -57,6 +57,12 @@ impl std::fmt::Debug for Redis {
         f.debug_struct("Redis")
             .field("options", &self.options)
             .finish_non_exhaustive()
+    }
+}
+
+impl Driver for Redis {
+    fn options(&self) -> &Options {
+        &self.options
     }
 }
 

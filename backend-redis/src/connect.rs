@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use backend_api::{Error, ErrorKind};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ProtocolVersion, RedisError};
+use redis::{AsyncConnectionConfig, ProtocolVersion, RedisConnectionInfo, RedisError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::config::Options;
 use crate::error;
 use crate::target::{Address, Target};
+use crate::words;
 
 /// The future that moves the bytes of one socket. The socket lives exactly as long as it.
 pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -111,7 +112,7 @@ impl Connector {
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path)
                     .await
-                    .map_err(|error| error::of_io(&error, &self.target.address))?;
+                    .map_err(|error| words::of_io(&error, &self.target.address))?;
                 self.handshake(protocol, config, stream).await
             }
         }
@@ -132,10 +133,10 @@ impl Connector {
             match TcpStream::connect(candidate).await {
                 Ok(stream) => {
                     self.tune(&stream)
-                        .map_err(|error| error::of_io(&error, address))?;
+                        .map_err(|error| words::of_io(&error, address))?;
                     return Ok(stream);
                 }
-                Err(error) => last = error::of_io(&error, address),
+                Err(error) => last = words::of_io(&error, address),
             }
         }
         Err(last)
@@ -169,8 +170,8 @@ impl Connector {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let info = self.target.redis.clone().set_protocol(protocol);
-        let with_password = info.password().is_some();
+        let with_password = self.target.password.is_some();
+        let info = self.login(protocol);
         let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config)
             .await
             .map_err(|error| {
@@ -185,6 +186,21 @@ impl Connector {
             None => Ok((connection, driver)),
             Some(name) => self.name(name, connection, driver).await,
         }
+    }
+
+    /// As whom to speak, in the driver's words.
+    fn login(&self, protocol: ProtocolVersion) -> RedisConnectionInfo {
+        let target = &self.target;
+        let mut info = RedisConnectionInfo::default()
+            .set_protocol(protocol)
+            .set_db(target.db);
+        if let Some(username) = &target.username {
+            info = info.set_username(username);
+        }
+        if let Some(password) = &target.password {
+            info = info.set_password(password);
+        }
+        info
     }
 
     /// The driver has to run for a command to be answered, and it is not spawned yet.

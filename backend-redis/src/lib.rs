@@ -50,22 +50,38 @@
 //! - Redis Cluster. One member is one server: MOVED and ASK are given to the caller.
 //! - Sentinel. A sentinel is no member, and is not asked which server is the primary: the configuration names the servers.
 
+#[cfg(not(feature = "redis-rs"))]
+compile_error!("a driver is needed: the feature `redis-rs`");
+
+#[cfg(feature = "redis-rs")]
+mod ask;
+#[cfg(feature = "redis-rs")]
 mod backend;
 mod check;
+#[cfg(feature = "redis-rs")]
 mod client;
+#[cfg(feature = "redis-rs")]
 mod commands;
 mod config;
+#[cfg(feature = "redis-rs")]
 mod connect;
+#[cfg(feature = "redis-rs")]
 mod connection;
+#[cfg(feature = "redis-rs")]
 mod dedicated;
+#[cfg(feature = "redis-rs")]
 mod error;
 mod probe;
 mod target;
 #[cfg(feature = "tls")]
 mod tls;
+mod words;
 
+#[cfg(feature = "redis-rs")]
 pub use backend::{Redis, RedisBuilder};
 pub use check::{PingCheck, RoleCheck};
+#[cfg(feature = "redis-rs")]
 pub use client::FailoverConnection;
 pub use config::{Options, Replay, Settings};
+#[cfg(feature = "redis-rs")]
 pub use connection::Connection;

@@ -9,6 +9,7 @@ use crate::commands::Commands;
 use crate::config::Replay;
 use crate::connection::Connection;
 use crate::error;
+use crate::words;
 
 /// A failed attempt.
 pub(super) struct Failed<A> {
@@ -57,7 +58,7 @@ impl Judge<'_> {
                 (answer, false)
             }
             Trouble::Rejected(kind, said) => {
-                let reason = error::condemnation(*kind, said).with_operation(work.name());
+                let reason = words::condemnation(*kind, said.code()).with_operation(work.name());
                 connection.signals().condemned(reason);
                 lease.finish(Outcome::Failure);
                 let again = work.untouched(&answer, self.commands);
