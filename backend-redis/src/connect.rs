@@ -17,7 +17,6 @@ use tokio::net::{TcpStream, UnixStream};
 use crate::config::Options;
 use crate::error;
 use crate::target::{Address, Target};
-use crate::words;
 
 /// The future that moves the bytes of one socket. The socket lives exactly as long as it.
 pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -105,14 +104,11 @@ impl Connector {
                 self.handshake(protocol, config, stream).await
             }
             #[cfg(not(feature = "tls"))]
-            Address::Tls(..) => Err(Failure::Error(Error::new(
-                ErrorKind::Tls,
-                "rediss:// needs TLS: build failover-core with the feature `redis-tls`",
-            ))),
+            Address::Tls(..) => Err(Failure::Error(crate::target::without_tls())),
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path)
                     .await
-                    .map_err(|error| words::of_io(&error, &self.target.address))?;
+                    .map_err(|error| error::of_io(&error, &self.target.address))?;
                 self.handshake(protocol, config, stream).await
             }
         }
@@ -133,10 +129,10 @@ impl Connector {
             match TcpStream::connect(candidate).await {
                 Ok(stream) => {
                     self.tune(&stream)
-                        .map_err(|error| words::of_io(&error, address))?;
+                        .map_err(|error| error::of_io(&error, address))?;
                     return Ok(stream);
                 }
-                Err(error) => last = words::of_io(&error, address),
+                Err(error) => last = error::of_io(&error, address),
             }
         }
         Err(last)

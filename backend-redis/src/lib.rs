@@ -50,9 +50,10 @@
 //! - Redis Cluster. One member is one server: MOVED and ASK are given to the caller.
 //! - Sentinel. A sentinel is no member, and is not asked which server is the primary: the configuration names the servers.
 
-#[cfg(not(feature = "redis-rs"))]
-compile_error!("a driver is needed: the feature `redis-rs`");
+#[cfg(not(any(feature = "redis-rs", feature = "fred")))]
+compile_error!("a driver is needed: the feature `redis-rs` or `fred`");
 
+mod again;
 #[cfg(feature = "redis-rs")]
 mod ask;
 #[cfg(feature = "redis-rs")]
@@ -71,6 +72,8 @@ mod connection;
 mod dedicated;
 #[cfg(feature = "redis-rs")]
 mod error;
+#[cfg(feature = "fred")]
+mod fred;
 mod probe;
 mod target;
 #[cfg(feature = "tls")]
@@ -79,9 +82,11 @@ mod words;
 
 #[cfg(feature = "redis-rs")]
 pub use backend::{Redis, RedisBuilder};
-pub use check::{PingCheck, RoleCheck};
+pub use check::{Driver, PingCheck, RoleCheck};
 #[cfg(feature = "redis-rs")]
 pub use client::FailoverConnection;
 pub use config::{Options, Replay, Settings};
 #[cfg(feature = "redis-rs")]
 pub use connection::Connection;
+#[cfg(feature = "fred")]
+pub use fred::{Fred, FredClient, FredConnection};

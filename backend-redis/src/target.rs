@@ -62,9 +62,7 @@ impl Target {
             }
         };
         if tls && !cfg!(feature = "tls") {
-            return Err(refuse(
-                "rediss:// needs TLS: build failover-core with the feature `redis-tls` or `fred-tls`",
-            ));
+            return Err(without_tls());
         }
         if rest.contains('#') {
             // Clients take #insecure as "trust every certificate": not by a word at the end of a URL.
@@ -96,6 +94,11 @@ impl Target {
             ca_file: settings.ca_file.clone(),
         })
     }
+}
+
+/// A `rediss://` address in a build that cannot speak to it.
+pub(crate) fn without_tls() -> Error {
+    refuse("rediss:// needs TLS: build failover-core with the feature `redis-tls` or `fred-tls`")
 }
 
 fn refuse(text: impl Into<String>) -> Error {

@@ -4,8 +4,6 @@
 //! the same through each of them; no driver's types here. Decisions are made on the first word, with the exceptions that
 //! Redis leaves no word for (marked below). Nothing here may quote arguments, URLs or credentials.
 
-use std::io;
-
 use backend_api::{Error, ErrorKind};
 
 use crate::target::Address;
@@ -87,20 +85,6 @@ fn line(code: &str, details: &str) -> String {
 /// Whether the user may not use a command, or the server does not have it.
 pub(crate) fn is_withheld(code: &str, details: Option<&str>) -> bool {
     code == "NOPERM" || details.is_some_and(|details| details.starts_with("unknown command"))
-}
-
-/// An error of the operating system on the way to a stream.
-pub(crate) fn of_io(error: &io::Error, address: &Address) -> Error {
-    let (kind, text) = match error.kind() {
-        io::ErrorKind::ConnectionRefused => (ErrorKind::Refused, "refused the connection"),
-        io::ErrorKind::NotFound => (ErrorKind::Refused, "does not exist"),
-        io::ErrorKind::TimedOut => (ErrorKind::Timeout, "does not answer"),
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
-            (ErrorKind::Refused, "cannot be reached")
-        }
-        _ => (ErrorKind::Lost, "cannot be connected to"),
-    };
-    Error::new(kind, format!("{address} {text}: {error}")).with_operation("connect")
 }
 
 #[cfg(test)]

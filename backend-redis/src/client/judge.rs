@@ -1,10 +1,11 @@
 //! What follows from an attempt that failed: what the engine is told, what the caller is told, and whether the work may
 //! run again on the next active.
 
-use backend_api::{Epoch, Error, ErrorKind, Fate, Lease, Outcome};
+use backend_api::{Error, ErrorKind, Fate, Lease, Outcome};
 use redis::RedisResult;
 
 use super::work::{Trouble, Work};
+use crate::again::Past;
 use crate::commands::Commands;
 use crate::config::Replay;
 use crate::connection::Connection;
@@ -15,14 +16,7 @@ use crate::words;
 pub(super) struct Failed<A> {
     /// What the caller gets if it stays at that.
     pub(super) answer: RedisResult<A>,
-    /// The turn on which it failed.
-    pub(super) epoch: Epoch,
-    /// It may run on the next active.
-    pub(super) again: bool,
-    /// It never left: a lack of an active explains it better than the end of a connection.
-    pub(super) unsent: bool,
-    /// Only an answer is missing: the connection may be well, and then nothing else becomes active.
-    pub(super) doubtful: bool,
+    pub(super) past: Past,
 }
 
 /// On which socket it was tried.
@@ -100,10 +94,12 @@ impl Judge<'_> {
         };
         Failed {
             answer,
-            epoch,
-            again,
-            unsent: false,
-            doubtful,
+            past: Past {
+                epoch,
+                again,
+                unsent: false,
+                doubtful,
+            },
         }
     }
 
@@ -125,10 +121,12 @@ impl Judge<'_> {
         lease.finish(outcome);
         Failed {
             answer: Err(error::wrap(reason)),
-            epoch,
-            again: true,
-            unsent: true,
-            doubtful,
+            past: Past {
+                epoch,
+                again: true,
+                unsent: true,
+                doubtful,
+            },
         }
     }
 
