@@ -60,18 +60,12 @@ impl Harness for ThroughFred {
     async fn operate(&self, client: &FredClient) -> Result<(), Error> {
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let key = format!("key {number}");
-        let (set, get) = (key.clone(), key);
+        let key = &key;
         let () = client
-            .run(|client| {
-                let key = set.clone();
-                async move { client.set(key, number, None, None, false).await }
-            })
+            .run(|client| async move { client.set(key, number, None, None, false).await })
             .await?;
         let read: Option<u64> = client
-            .run_idempotent(|client| {
-                let key = get.clone();
-                async move { client.get(key).await }
-            })
+            .run_idempotent(|client| async move { client.get(key).await })
             .await?;
         if read.is_none_or(|read| read == number) {
             return Ok(());

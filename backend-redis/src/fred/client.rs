@@ -1,5 +1,8 @@
 //! [`FredClient`]: what applications use. fred's client of whichever member is active, lent for one operation at a time.
 
+use std::pin::pin;
+use std::sync::Arc;
+
 use ::fred::clients::Client;
 use ::fred::error::Error as FredError;
 use backend_api::{Error, Fate, Lease, Outcome, Slot};
@@ -77,26 +80,26 @@ impl FredClient {
 
     /// Runs an operation on the active member. It runs again elsewhere only if it certainly was not applied, unless
     /// [`Replay::All`] says otherwise.
-    pub async fn run<T, F, Fut>(&self, operation: F) -> Result<T, Error>
+    pub fn run<T, F, Fut>(&self, operation: F) -> impl Future<Output = Result<T, Error>>
     where
-        F: FnMut(Client) -> Fut,
+        F: FnMut(Arc<Client>) -> Fut,
         Fut: Future<Output = Result<T, FredError>>,
     {
-        self.carry(operation, self.terms("run")).await
+        self.carry(operation, self.terms("run"))
     }
 
     /// Runs an operation that may be applied twice, such as one that only reads: if it is interrupted it runs again on the
     /// next active, unless [`Replay::Never`] says otherwise.
-    pub async fn run_idempotent<T, F, Fut>(&self, operation: F) -> Result<T, Error>
+    pub fn run_idempotent<T, F, Fut>(&self, operation: F) -> impl Future<Output = Result<T, Error>>
     where
-        F: FnMut(Client) -> Fut,
+        F: FnMut(Arc<Client>) -> Fut,
         Fut: Future<Output = Result<T, FredError>>,
     {
         let terms = Terms {
             idempotent: true,
             ..self.terms("run_idempotent")
         };
-        self.carry(operation, terms).await
+        self.carry(operation, terms)
     }
 
     /// Runs an operation that blocks, such as BLPOP, on a client of its own at the active member. It may take as long as it
@@ -106,7 +109,7 @@ impl FredClient {
     /// Dropping the future closes its connection.
     pub async fn run_blocking<T, F, Fut>(&self, mut operation: F) -> Result<T, Error>
     where
-        F: FnMut(Client) -> Fut,
+        F: FnMut(Arc<Client>) -> Fut,
         Fut: Future<Output = Result<T, FredError>>,
     {
         let terms = Terms {
@@ -142,7 +145,7 @@ impl FredClient {
 
     async fn carry<T, F, Fut>(&self, mut operation: F, terms: Terms) -> Result<T, Error>
     where
-        F: FnMut(Client) -> Fut,
+        F: FnMut(Arc<Client>) -> Fut,
         Fut: Future<Output = Result<T, FredError>>,
     {
         let mut deadline = None;
@@ -157,7 +160,8 @@ impl FredClient {
                 let reason = connection.interrupted();
                 terms.unsent(lease, reason)
             } else {
-                let work = operation(connection.client().clone());
+                // fred's futures are large: this one stays where it was made.
+                let work = pin!(operation(connection.lend()));
                 match connection.state().until_end(work).await {
                     Some(Ok(value)) => {
                         lease.finish(Outcome::Success);
@@ -205,7 +209,7 @@ async fn block<T, F, Fut>(
     terms: Terms,
 ) -> Result<T, Failed>
 where
-    F: FnMut(Client) -> Fut,
+    F: FnMut(Arc<Client>) -> Fut,
     Fut: Future<Output = Result<T, FredError>>,
 {
     let mut lease = Waiting(Some(lease));

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::connect::{Connector, Opened};
 use super::dedicated::Dedicated;
-use super::state::State;
+use super::state::{PLACES, State, place};
 use crate::config::Settings;
 use crate::target::Address;
 
@@ -25,6 +25,9 @@ pub struct FredConnection {
 
 struct Inner {
     client: Client,
+    /// What operations are lent: the count of a client is one word, written twice for each operation, and right beside what
+    /// everybody reads. Threads count at places of their own.
+    lent: [Lent; PLACES],
     connector: Arc<Connector>,
     signals: Signals<Settings>,
     state: Arc<State>,
@@ -32,6 +35,9 @@ struct Inner {
     tasks: Mutex<Option<JoinSet<()>>>,
     idle: Mutex<Vec<Dedicated>>,
 }
+
+#[repr(align(128))]
+struct Lent(Arc<Client>);
 
 /// Dedicated clients kept for the next blocking command; more are opened as needed and closed after use.
 const IDLE: usize = 8;
@@ -77,6 +83,7 @@ impl FredConnection {
         });
         Self {
             inner: Arc::new(Inner {
+                lent: std::array::from_fn(|_| Lent(Arc::new(client.clone()))),
                 client,
                 connector,
                 signals,
@@ -85,6 +92,11 @@ impl FredConnection {
                 idle: Mutex::default(),
             }),
         }
+    }
+
+    /// The shared client, for an operation.
+    pub(super) fn lend(&self) -> Arc<Client> {
+        self.inner.lent[place()].0.clone()
     }
 
     /// The shared client.

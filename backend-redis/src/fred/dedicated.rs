@@ -3,6 +3,7 @@
 //! They belong to a [`FredConnection`] and end with it. One that is dropped is closed: whoever is done with one, and sure
 //! that nothing is under way on it, gives it back with [`FredConnection::keep`].
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::fred::clients::Client;
@@ -14,7 +15,7 @@ use super::connection::FredConnection;
 
 /// One dedicated client. Dropping it closes its socket, so that a cancelled BLPOP pops nothing afterwards.
 pub(super) struct Dedicated {
-    pub(super) client: Client,
+    pub(super) client: Arc<Client>,
     /// Whoever watches over the client ends it when this is dropped, and drops its own end when the client has ended.
     held: oneshot::Sender<()>,
 }
@@ -61,7 +62,13 @@ async fn watch(connection: FredConnection, mut asked: oneshot::Sender<Result<Ded
         Some(Ok(Opened { client, task, .. })) => (client, task),
     };
     let (held, mut released) = oneshot::channel();
-    if asked.send(Ok(Dedicated { client, held })).is_ok() {
+    if asked
+        .send(Ok(Dedicated {
+            client: Arc::new(client),
+            held,
+        }))
+        .is_ok()
+    {
         let _retired = state
             .until_end(async {
                 tokio::select! {

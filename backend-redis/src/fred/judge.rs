@@ -64,6 +64,14 @@ impl Terms {
                 past.again = true;
                 (reason.with_fate(Fate::NotApplied), Outcome::Failure)
             }
+            // fred's word for a blocking command that the server answered with nothing.
+            Trouble::Late if self.apart && !retired => (
+                Error::new(
+                    ErrorKind::Timeout,
+                    "nothing came in the time it was to wait",
+                ),
+                Outcome::Success,
+            ),
             Trouble::Full => {
                 past = Past {
                     again: true,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
-const PLACES: usize = 16;
+pub(super) const PLACES: usize = 16;
 
 #[derive(Default)]
 pub(super) struct State {
@@ -66,7 +66,7 @@ impl State {
 }
 
 /// This thread's place. Threads are numbered as they come, so neighbours get different ones.
-fn place() -> usize {
+pub(super) fn place() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static PLACE: Cell<usize> = const { Cell::new(usize::MAX) };

@@ -6,6 +6,8 @@
 mod blocking;
 mod commands;
 mod connect;
+#[cfg(feature = "fred")]
+mod fred;
 mod proofs;
 mod proxy;
 mod replay;
