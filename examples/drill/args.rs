@@ -24,6 +24,7 @@ Scenarios:
   outage     all servers are killed and started again 3 s later
 
 Options:
+  --driver NAME  the client library, redis (redis-rs) or fred [redis]
   --rounds N     how often, each time with a fresh group over the same servers [1]
   --tuned        the fastest sensible settings instead of the defaults
   --op get|incr  what a call does: a read, which may run again elsewhere, or a write, which may not [get]
@@ -42,6 +43,8 @@ pub(crate) enum Command {
 #[derive(Clone, Debug)]
 pub(crate) struct Args {
     pub(crate) service: String,
+    /// The client library, where a backend has more than one. Each backend knows its own.
+    pub(crate) driver: Option<String>,
     pub(crate) scenario: Scenario,
     pub(crate) rounds: u32,
     pub(crate) tuned: bool,
@@ -57,12 +60,13 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Str
 
 fn read(args: impl Iterator<Item = OsString>) -> Result<Command, lexopt::Error> {
     let mut parser = lexopt::Parser::from_args(args);
-    let (mut service, mut scenario) = (None, None);
+    let (mut service, mut driver, mut scenario) = (None, None, None);
     let (mut rounds, mut op, mut every) = (1, Op::Get, Duration::from_millis(1));
     let (mut tuned, mut json, mut trace) = (false, false, false);
     while let Some(arg) = parser.next()? {
         match arg {
             Short('h') | Long("help") => return Ok(Command::Help),
+            Long("driver") => driver = Some(parser.value()?.string()?),
             Long("rounds") => rounds = parser.value()?.parse_with(positive)?,
             Long("tuned") => tuned = true,
             Long("json") => json = true,
@@ -81,6 +85,7 @@ fn read(args: impl Iterator<Item = OsString>) -> Result<Command, lexopt::Error> 
     };
     Ok(Command::Drill(Args {
         service,
+        driver,
         scenario,
         rounds,
         tuned,

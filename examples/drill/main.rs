@@ -6,7 +6,7 @@
 //!
 //! - [`args`]: the command line.
 //! - [`scenario`]: what can happen, and what a backend has to offer to take part: the seam for further backends.
-//! - [`redis`]: Redis' side of that.
+//! - [`redis`]: Redis' side of that, through redis-rs or fred.
 //! - [`load`]: the calls.
 //! - [`timeline`]: what the group said, and when.
 //! - [`rounds`], [`course`]: what is done and recorded, all in all and in one round.
@@ -65,11 +65,15 @@ async fn run(args: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Resul
         }
         Command::Drill(args) => args,
     };
-    // One arm for each backend that takes part.
     let report = match args.service.as_str() {
-        redis::Redis::NAME => drill::<redis::Redis>(&args).await,
+        redis::NAME => match args.driver.as_deref().unwrap_or(redis::Redis::DRIVER) {
+            redis::Redis::DRIVER => drill::<redis::Redis>(&args).await,
+            #[cfg(feature = "fred")]
+            redis::fred::Fred::DRIVER => drill::<redis::fred::Fred>(&args).await,
+            other => return Err(Failed::Usage(redis::unknown_driver(other))),
+        },
         other => {
-            let known = redis::Redis::NAME;
+            let known = redis::NAME;
             let problem = format!("there is no drill for {other:?}, only for {known}");
             return Err(Failed::Usage(problem));
         }
@@ -85,5 +89,5 @@ async fn run(args: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Resul
 
 async fn drill<S: Service>(args: &Args) -> Result<Report, String> {
     let rounds = rounds::run::<S>(args).await?;
-    Ok(Report::new(S::NAME, args, &rounds))
+    Ok(Report::new::<S>(args, &rounds))
 }

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use crate::args::Args;
 use crate::measure::Spread;
 use crate::rounds::Round;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Service};
 
 /// How many different errors people are shown.
 const SHOWN: usize = 5;
@@ -18,6 +18,8 @@ const SHOWN: usize = 5;
 #[derive(Serialize)]
 pub(crate) struct Report {
     backend: &'static str,
+    /// The client library.
+    driver: &'static str,
     scenario: &'static str,
     rounds: u32,
     /// Whether the fastest sensible settings were used; otherwise the defaults.
@@ -66,7 +68,7 @@ struct About {
 }
 
 impl Report {
-    pub(crate) fn new(backend: &'static str, args: &Args, rounds: &[Round]) -> Self {
+    pub(crate) fn new<S: Service>(args: &Args, rounds: &[Round]) -> Self {
         let gap = Spread::of(rounds.iter().map(|round| round.gap));
         let median = |of: fn(&Round) -> Duration| Spread::of(rounds.iter().map(of)).percentile(50);
         let words = |of: fn(&Round) -> String| {
@@ -82,7 +84,8 @@ impl Report {
         let calls = rounds.iter().map(|round| round.calls.len()).sum();
         let errors = failures.values().sum();
         Self {
-            backend,
+            backend: S::NAME,
+            driver: S::DRIVER,
             scenario: args.scenario.name(),
             rounds: args.rounds,
             tuned: args.tuned,
@@ -124,8 +127,8 @@ impl Report {
         let settings = if self.tuned { "tuned" } else { "default" };
         writeln!(
             out,
-            "{} {}: {} round(s), {settings} settings, a call every {every:?}",
-            self.backend, self.scenario, self.rounds
+            "{} {} through {}: {} round(s), {settings} settings, a call every {every:?}",
+            self.backend, self.scenario, self.driver, self.rounds
         )?;
         let gap = match scenario {
             Scenario::Kill | Scenario::Freeze => "from the fault to the first call elsewhere",

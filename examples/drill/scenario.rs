@@ -81,6 +81,9 @@ pub(crate) trait Service: Send + Sync + Sized + 'static {
     /// As the command line and the report call it.
     const NAME: &'static str;
 
+    /// The client library, as `--driver` and the report call it.
+    const DRIVER: &'static str;
+
     /// Starts the servers. They end with the value.
     fn start() -> Result<Self, String>;
 

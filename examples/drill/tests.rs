@@ -111,6 +111,7 @@ async fn a_kill_is_reported_with_every_field_and_nothing_else() {
     fields.sort_unstable();
     let mut expected = [
         "backend",
+        "driver",
         "scenario",
         "rounds",
         "tuned",
@@ -129,6 +130,7 @@ async fn a_kill_is_reported_with_every_field_and_nothing_else() {
     assert_eq!(fields, expected);
     for (field, value) in [
         ("backend", "redis"),
+        ("driver", "redis"),
         ("scenario", "kill"),
         ("from", "east"),
         ("to", "west"),
@@ -165,6 +167,10 @@ async fn a_wrong_command_line_says_what_is_known() {
         (vec!["redis", "kill", "--rounds", "0"], "above zero"),
         (vec!["redis", "kill", "--every", "10us"], "at least 1ms"),
         (vec!["redis", "kill", "--fast"], "--fast"),
+        (
+            vec!["redis", "kill", "--driver", "jedis"],
+            "there is no driver \"jedis\"",
+        ),
     ] {
         let args = line.iter().map(Into::into);
         match run(args, &mut Vec::new()).await {
@@ -181,8 +187,24 @@ async fn the_tuned_settings_are_accepted_and_people_get_a_text() {
     run(line.into_iter(), &mut out).await.unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(
-        text.starts_with("redis drain: 1 round(s), tuned settings"),
+        text.starts_with("redis drain through redis: 1 round(s), tuned settings"),
         "{text}"
     );
     assert!(text.contains("east -> west (manual)"), "{text}");
+}
+
+// P164
+#[cfg(feature = "fred")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_through_fred_is_reported_as_such() {
+    let mut out = Vec::new();
+    let line = ["redis", "kill", "--driver", "fred", "--json"].map(Into::into);
+    run(line.into_iter(), &mut out).await.unwrap();
+    let report: Value = serde_json::from_slice(&out).expect("one JSON object");
+    assert_eq!(report["driver"], "fred", "{report:#}");
+    assert_eq!(report["to"], "west", "{report:#}");
+    assert_eq!(
+        report["errors"], 0,
+        "a read runs again elsewhere: {report:#}"
+    );
 }

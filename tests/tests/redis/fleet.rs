@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use failover_core::redis::{FailoverConnection, Redis};
+use failover_core::api::{Backend, FromOptions};
+use failover_core::redis::Redis;
 use failover_core::status::Link;
 use failover_core::{EventKind, Events, Failover, Reason, Status};
 use failover_testkit::server::RedisServer;
@@ -21,23 +22,30 @@ pub(crate) fn config(urls: &[String], more: &str) -> String {
     text
 }
 
-pub(crate) struct Fleet {
+pub(crate) struct Fleet<B: Backend = Redis> {
     pub(crate) servers: Vec<RedisServer>,
-    pub(crate) group: Failover<Redis>,
-    pub(crate) client: FailoverConnection,
+    pub(crate) group: Failover<B>,
+    pub(crate) client: B::Client,
     pub(crate) events: Events,
 }
 
 impl Fleet {
     /// `more` is what the configuration says beside the members.
-    pub(crate) async fn start(count: usize, more: &str) -> Self {
-        let servers = (0..count).map(|_| RedisServer::start()).collect();
-        Self::over(servers, more).await
+    pub(crate) async fn over(servers: Vec<RedisServer>, more: &str) -> Self {
+        Self::through(servers, more).await
     }
 
-    pub(crate) async fn over(servers: Vec<RedisServer>, more: &str) -> Self {
+    /// The same, once every other member stands by.
+    pub(crate) async fn whole(count: usize, more: &str) -> Self {
+        Self::whole_through(count, more).await
+    }
+}
+
+impl<B: Backend + FromOptions> Fleet<B> {
+    /// Through whichever driver.
+    pub(crate) async fn through(servers: Vec<RedisServer>, more: &str) -> Self {
         let urls: Vec<_> = servers.iter().map(RedisServer::url).collect();
-        let group = Failover::<Redis>::open_toml(&config(&urls, more))
+        let group = Failover::<B>::open_toml(&config(&urls, more))
             .await
             .unwrap();
         let (client, events) = (group.client(), group.events());
@@ -49,9 +57,9 @@ impl Fleet {
         }
     }
 
-    /// The same, once every other member stands by.
-    pub(crate) async fn whole(count: usize, more: &str) -> Self {
-        let fleet = Self::start(count, more).await;
+    pub(crate) async fn whole_through(count: usize, more: &str) -> Self {
+        let servers = (0..count).map(|_| RedisServer::start()).collect();
+        let fleet = Self::through(servers, more).await;
         fleet.is_whole().await;
         fleet
     }

@@ -6,6 +6,8 @@
 #![cfg(feature = "redis")]
 
 mod fleet;
+#[cfg(feature = "fred")]
+mod fred;
 mod leaks;
 mod loss;
 mod moves;

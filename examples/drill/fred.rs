@@ -1,0 +1,35 @@
+//! Redis through fred: the same servers, the same configuration and the same calls.
+
+use std::sync::Arc;
+
+use ::fred::clients::Client;
+use ::fred::error::Error as FredError;
+use ::fred::interfaces::KeysInterface;
+use failover_core::redis::{Fred as Backend, FredClient};
+
+use super::{COUNTER, MEMBERS, NUMBER, SPAN, Servers, through};
+use crate::scenario::{Fault, Op, Service};
+
+pub(crate) struct Fred(Servers);
+
+impl Service for Fred {
+    type Backend = Backend;
+    const DRIVER: &'static str = "fred";
+    through!(Fred);
+
+    async fn call(client: FredClient, op: Op) -> Result<usize, String> {
+        let answer = match op {
+            Op::Get => client.run_idempotent(get).await,
+            Op::Incr => client.run(incr).await.map(|count| count / SPAN),
+        };
+        answer.map_err(|error| error.to_string())
+    }
+}
+
+async fn get(client: Arc<Client>) -> Result<usize, FredError> {
+    client.get(NUMBER).await
+}
+
+async fn incr(client: Arc<Client>) -> Result<usize, FredError> {
+    client.incr(COUNTER).await
+}
