@@ -1,9 +1,16 @@
-//! Redis for the failover engine, through redis-rs.
+//! Redis for the failover engine, through redis-rs or through fred.
 //!
-//! [`Redis`] is the backend: how a member is connected, proven and retired. [`FailoverConnection`] is what an application
-//! holds: a redis-rs connection to whichever member is active.
+//! | feature | the backend | what an application holds |
+//! |---|---|---|
+//! | `redis-rs` (default) | `Redis` | `FailoverConnection`: a redis-rs connection to whichever member is active |
+//! | `fred` | `Fred` | `FredClient`: lends fred's client of whichever member is active |
+//!
+//! Which one is a type, and not a word in a file: both take the same [`Settings`] and [`Options`], and each compiles
+//! without the other. `tls` is for whichever is there.
 //!
 //! ```
+//! # #[cfg(feature = "redis-rs")]
+//! # fn example() -> Result<(), backend_api::Error> {
 //! use backend_api::{Backend, Member};
 //! use backend_redis::{FailoverConnection, Redis, Replay, Settings};
 //! use redis::AsyncCommands;
@@ -24,7 +31,10 @@
 //!         visits => visits,
 //!     }
 //! }
-//! # Ok::<(), backend_api::Error>(())
+//! # Ok(())
+//! # }
+//! # #[cfg(feature = "redis-rs")]
+//! # example().unwrap();
 //! ```
 //!
 //! In TOML, a member's table takes what [`Settings`] has beside the engine's own keys, and `[backend]` takes
@@ -40,7 +50,7 @@
 //! username = "app"
 //! password = "${REDIS_PASSWORD}"
 //! client_name = "shop"
-//! # rediss:// needs the feature `redis-tls` of failover-core; with certificates of your own:
+//! # rediss:// needs the feature `redis-tls` or `fred-tls` of failover-core; with certificates of your own:
 //! # ca_file = "/etc/ssl/redis-ca.pem"
 //! ```
 //!

@@ -25,13 +25,13 @@ pub(crate) async fn wrap(
     stream: TcpStream,
     target: &Target,
 ) -> Result<TlsStream<TcpStream>, Error> {
-    let failed = |text| failed(target, text);
+    let failed = |text: &str| failed(target, text);
     let name = ServerName::try_from(host.to_owned())
-        .map_err(|_invalid| failed("its name cannot stand in a certificate".to_owned()))?;
+        .map_err(|_invalid| failed("its name cannot stand in a certificate"))?;
     TlsConnector::from(config_of(target).await?)
         .connect(name, stream)
         .await
-        .map_err(|error| failed(format!("TLS failed: {error}")))
+        .map_err(|error| failed(&format!("TLS failed: {error}")))
 }
 
 /// Whom to trust for this member. Reading certificates blocks. They are read anew for each dial: they are files that
@@ -40,11 +40,11 @@ pub(crate) async fn config_of(target: &Target) -> Result<Arc<ClientConfig>, Erro
     let ca_file = target.ca_file.clone();
     tokio::task::spawn_blocking(move || config(ca_file))
         .await
-        .map_err(|error| failed(target, format!("TLS could not be set up: {error}")))?
-        .map_err(|text| failed(target, text))
+        .map_err(|error| failed(target, &format!("TLS could not be set up: {error}")))?
+        .map_err(|text| failed(target, &text))
 }
 
-fn failed(target: &Target, text: String) -> Error {
+fn failed(target: &Target, text: &str) -> Error {
     Error::new(ErrorKind::Tls, format!("{}: {text}", target.address)).with_operation("connect")
 }
 

@@ -16,7 +16,10 @@ use crate::target::Target;
 
 /// The Redis backend through fred. One value serves one group.
 ///
-/// It takes the same configuration as [`Redis`](crate) does: the driver is a type, not a word in a file.
+/// It takes the same configuration as the driver for redis-rs does: the driver is a type, not a word in a file.
+///
+/// fred's feature `custom-reconnect-errors` makes a client end itself when it hears READONLY or the like. It works, but a
+/// demoted member then looks lost instead of read-only, so leave it off where you can.
 #[derive(Debug, Default)]
 pub struct Fred {
     options: Options,
