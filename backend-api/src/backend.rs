@@ -68,6 +68,15 @@ pub trait Backend: Sized + Send + Sync + 'static {
     /// end with [`ErrorKind::Retired`](crate::ErrorKind::Retired) and what is known of their fate.
     async fn retire(&self, connection: Self::Connection);
 
+    /// Which server the connection ended at, if that can be told: the server's own id, the same under every name and
+    /// address that leads to it, and never another for one connection. Asked once, right after [`connect`](Self::connect);
+    /// it must not wait. The engine keeps active and standby on different servers by it where it can. Where it is not
+    /// known, every member counts as a server of its own.
+    fn identity(&self, connection: &Self::Connection) -> Option<String> {
+        let _ = connection;
+        None
+    }
+
     /// What this backend can do beyond that. Constant for the life of the value.
     fn capabilities(&self) -> Capabilities {
         Capabilities::new()
@@ -102,18 +111,21 @@ pub struct Dial<'a, S> {
     pub timeout: Duration,
     /// How long one operation on it may take (`timeouts.operation`): bounding operations is the client's part.
     pub operation: Duration,
+    /// How long a proof of it may take (`timeouts.prove`), and each of `arm` and `promote`: the engine drops them then.
+    pub prove: Duration,
     /// How the connection speaks of itself later.
     pub signals: Signals<S>,
 }
 
 impl<'a, S> Dial<'a, S> {
-    /// An order as an engine gives it, with two seconds to connect and half a second for an operation.
+    /// An order as an engine gives it, with two seconds to connect and half a second each for an operation and a proof.
     pub fn new(member: &'a Member<S>, generation: Generation, signals: Signals<S>) -> Self {
         Self {
             member,
             generation,
             timeout: Duration::from_secs(2),
             operation: Duration::from_millis(500),
+            prove: Duration::from_millis(500),
             signals,
         }
     }
@@ -129,6 +141,13 @@ impl<'a, S> Dial<'a, S> {
     #[must_use]
     pub fn with_operation(mut self, operation: Duration) -> Self {
         self.operation = operation;
+        self
+    }
+
+    /// The same with another time for a proof.
+    #[must_use]
+    pub fn with_prove(mut self, prove: Duration) -> Self {
+        self.prove = prove;
         self
     }
 }

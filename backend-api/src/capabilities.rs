@@ -25,7 +25,7 @@ impl Capabilities {
         self
     }
 
-    /// Connections of this kind tell of further members.
+    /// Connections of this kind tell of further members, with [`Signals::discovered`](crate::Signals::discovered).
     #[must_use]
     pub const fn discovering_members(mut self) -> Self {
         self.discovers_members = true;

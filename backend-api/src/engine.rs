@@ -19,8 +19,7 @@ impl<S> SignalSource<S> {
     }
 }
 
-/// A channel for what the connections of a group say. Its memory is bounded by the number of connections, except for
-/// discoveries.
+/// A channel for what the connections of a group say. Its memory is bounded by the number of connections.
 pub fn signal_channel<S>() -> (SignalSource<S>, mpsc::UnboundedReceiver<Heard<S>>) {
     let (sink, receiver) = mpsc::unbounded_channel();
     (SignalSource { sink }, receiver)

@@ -2,6 +2,7 @@
 
 mod backend;
 mod capabilities;
+pub mod duration;
 pub mod engine;
 mod error;
 mod health;

@@ -5,9 +5,10 @@
 //! never blocks and never fails, and repeating oneself costs nothing: what the engine has not yet taken is not
 //! sent again, so a thousand errors a second cannot fill its memory.
 
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::sync::{Arc, AtomicBool, mpsc};
+use crate::sync::{Arc, AtomicBool, Mutex, mpsc};
 use crate::{Error, Generation, Member, MemberName};
 
 /// One thing that a connection said.
@@ -22,7 +23,7 @@ pub enum Signal<S> {
     Condemned(Error),
     /// The member announced its own shutdown.
     LameDuck,
-    /// The member tells of all the members it knows, itself included. The engine of this version does not act on it.
+    /// The member tells of all the members it knows: see [`Signals::discovered`].
     Discovered(Vec<Member<S>>),
     /// Something that people should know and that changes no decision.
     Notice(Notice),
@@ -48,14 +49,15 @@ pub struct Heard<S> {
     pub member: MemberName,
     /// Which connection spoke.
     pub generation: Generation,
-    /// What it said.
+    /// What it said. Of [`Signal::Discovered`] only that it said so: the members come with [`take`](Self::take).
     pub signal: Signal<S>,
-    pending: Arc<Pending>,
+    pending: Arc<Pending<S>>,
 }
 
 impl<S> Heard<S> {
-    /// Takes the signal; from here on the same connection can say the same again.
-    pub fn take(self) -> (MemberName, Generation, Signal<S>) {
+    /// Takes the signal; from here on the same connection can say the same again. Of several lists of members that it
+    /// told since the last was taken, the latest.
+    pub fn take(mut self) -> (MemberName, Generation, Signal<S>) {
         let said = match self.signal {
             Signal::Suspect => Some(&self.pending.suspect),
             Signal::Condemned(_) => Some(&self.pending.condemned),
@@ -63,7 +65,11 @@ impl<S> Heard<S> {
                 self.pending.notices.fetch_sub(1, Ordering::Relaxed);
                 None
             }
-            Signal::Lost(_) | Signal::LameDuck | Signal::Discovered(_) => None,
+            Signal::Discovered(ref mut members) => {
+                *members = self.pending.swap_told(None).unwrap_or_default();
+                None
+            }
+            Signal::Lost(_) | Signal::LameDuck => None,
         };
         if let Some(said) = said {
             // Read as well as written: what was not sent because this had not happened yet is what the engine sees when
@@ -74,14 +80,38 @@ impl<S> Heard<S> {
     }
 }
 
-#[derive(Debug, Default)]
-struct Pending {
+#[derive(Debug)]
+struct Pending<S> {
     lost: AtomicBool,
     lame_duck: AtomicBool,
     suspect: AtomicBool,
     condemned: AtomicBool,
     /// Not one that models look at: no order of threads depends on it.
     notices: AtomicUsize,
+    /// The latest list that the engine has yet to take, while one word in the channel says that there is one.
+    told: Mutex<Option<Vec<Member<S>>>>,
+}
+
+// By hand: a derived one would ask for settings that have a default.
+impl<S> Default for Pending<S> {
+    fn default() -> Self {
+        Self {
+            lost: AtomicBool::new(false),
+            lame_duck: AtomicBool::new(false),
+            suspect: AtomicBool::new(false),
+            condemned: AtomicBool::new(false),
+            notices: AtomicUsize::new(0),
+            told: Mutex::new(None),
+        }
+    }
+}
+
+impl<S> Pending<S> {
+    /// Puts one list in the place of another, which is dropped only after the lock.
+    fn swap_told(&self, members: Option<Vec<Member<S>>>) -> Option<Vec<Member<S>>> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *told, members)
+    }
 }
 
 /// The voice of one connection.
@@ -90,7 +120,7 @@ pub struct Signals<S> {
     member: MemberName,
     generation: Generation,
     sink: mpsc::UnboundedSender<Heard<S>>,
-    pending: Arc<Pending>,
+    pending: Arc<Pending<S>>,
 }
 
 impl<S> Clone for Signals<S> {
@@ -114,7 +144,7 @@ impl<S> Signals<S> {
             member,
             generation,
             sink,
-            pending: Arc::default(),
+            pending: Arc::new(Pending::default()),
         }
     }
 
@@ -157,10 +187,14 @@ impl<S> Signals<S> {
         }
     }
 
-    /// All members that this one knows of, itself included. The engine of this version does not act on it yet; say it only
-    /// when it has changed, since it is the one signal that is not held back until the last was taken.
+    /// All members that this one knows of, itself included, each by the one name that it has wherever it is told
+    /// (`host:port`): names are how the engine knows them again. Those that are new join the group; those that the active
+    /// does not tell of any more, and no other connection, leave it; see `Failover` for the whole rule. An empty list says
+    /// nothing. Whatever comes before the engine has taken the last list replaces it, so a flood costs one list.
     pub fn discovered(&self, members: Vec<Member<S>>) {
-        self.send(Signal::Discovered(members));
+        if !members.is_empty() && self.pending.swap_told(Some(members)).is_none() {
+            self.send(Signal::Discovered(Vec::new()));
+        }
     }
 
     /// Something that people should know: an event of the group, named by `what`, and a line in the log. Of a connection
@@ -219,6 +253,29 @@ mod tests {
         assert_eq!(taken(), NOTICES);
         signals.notice("slow_consumer", "again");
         assert_eq!(taken(), 1);
+    }
+
+    #[test]
+    fn of_a_flood_of_members_the_latest_list_is_taken() {
+        // F27
+        let (sender, mut receiver) = signal_channel();
+        let signals = sender.signals("east".into(), Generation(7));
+        let mut taken = || {
+            let all = std::iter::from_fn(|| receiver.try_recv().ok());
+            all.map(|heard| match heard.take().2 {
+                Signal::Discovered(members) => members.len(),
+                other => panic!("{other:?}"),
+            })
+            .collect::<Vec<_>>()
+        };
+        for count in 1..=1000 {
+            signals.discovered(vec![Member::new("west", ()); count]);
+            signals.discovered(Vec::new());
+        }
+        assert_eq!(taken(), [1000]);
+        signals.discovered(vec![Member::new("west", ())]);
+        assert_eq!(taken(), [1]);
+        assert!(taken().is_empty());
     }
 
     #[test]

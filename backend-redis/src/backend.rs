@@ -4,22 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_api::{
-    Backend, Capabilities, Dial, Error, ErrorKind, FromOptions, HealthCheck, Slot, async_trait,
+    Backend, Capabilities, Dial, Error, ErrorKind, FromOptions, HealthCheck, Leases, Slot,
+    async_trait,
 };
 
 use crate::check::{Driver, PingCheck, RoleCheck};
 use crate::client::FailoverConnection;
 use crate::commands::Commands;
 use crate::config::{Options, Replay, Settings};
-use crate::connect::{Connector, OnDisconnect};
+use crate::connect::{Connector, Listener};
 use crate::connection::{Connection, Terms};
 use crate::probe;
+use crate::pubsub::{self, Registry};
 use crate::target::Target;
 
 /// The Redis backend. One value serves one group.
 pub struct Redis {
     options: Options,
     commands: Arc<Commands>,
+    registry: Arc<Registry>,
 }
 
 impl Redis {
@@ -35,6 +38,7 @@ impl Redis {
 
     fn of(options: Options) -> Self {
         Self {
+            registry: Arc::new(Registry::new(options.pubsub_buffer)),
             options,
             commands: Arc::default(),
         }
@@ -113,6 +117,18 @@ impl RedisBuilder {
         self
     }
 
+    /// See [`Options::pubsub_heartbeat`].
+    pub fn pubsub_heartbeat(mut self, interval: Duration) -> Self {
+        self.options.pubsub_heartbeat = interval;
+        self
+    }
+
+    /// See [`Options::pubsub_buffer`].
+    pub fn pubsub_buffer(mut self, messages: usize) -> Self {
+        self.options.pubsub_buffer = messages;
+        self
+    }
+
     /// Fails with [`ErrorKind::Config`] where an option cannot be used.
     pub fn build(self) -> Result<Redis, Error> {
         Redis::from_options(self.options)
@@ -126,24 +142,29 @@ impl Backend for Redis {
     type Client = FailoverConnection;
 
     fn client(&self, slot: Slot<Connection>) -> FailoverConnection {
-        FailoverConnection::new(slot, self.commands.clone(), &self.options)
+        FailoverConnection::new(
+            slot,
+            self.commands.clone(),
+            self.registry.clone(),
+            &self.options,
+        )
     }
 
     async fn connect(&self, dial: Dial<'_, Settings>) -> Result<Connection, Error> {
         let target = Target::parse(&dial.member.settings)?;
         let connector = Arc::new(Connector::new(target, &self.options));
         let address = connector.target.address.clone();
-        let on_disconnect: OnDisconnect = {
+        let listener = {
             let signals = dial.signals.clone();
             let address = address.clone();
-            Arc::new(move || {
+            Listener::disconnect(move || {
                 signals.lost(Error::new(
                     ErrorKind::Lost,
                     format!("the connection to {address} ended"),
                 ));
             })
         };
-        let opening = connector.open(Some(dial.operation), Some(on_disconnect));
+        let opening = connector.open(Some(dial.operation), listener);
         let (shared, driver) = tokio::time::timeout(dial.timeout, opening)
             .await
             .unwrap_or_else(|_elapsed| {
@@ -161,6 +182,9 @@ impl Backend for Redis {
                 signals: dial.signals,
                 dial: dial.timeout,
                 operation: dial.operation,
+                prove: dial.prove,
+                registry: self.registry.clone(),
+                heartbeat: self.options.pubsub_heartbeat,
             },
         );
         if !self.commands.is_known() {
@@ -173,6 +197,23 @@ impl Backend for Redis {
 
     async fn prove(&self, connection: &Connection) -> Result<(), Error> {
         probe::ping_and_role(connection, self.options.allow_replicas).await
+    }
+
+    async fn promote(&self, to: &Connection, from: Option<&Connection>) -> Result<(), Error> {
+        to.keep_feed();
+        let heard = from.is_some_and(|from| !from.has_ended() && from.feed().is_live());
+        // Before the engine drops it: what to do then is ours to say.
+        let bound = to.prove() / 4 * 3;
+        if let Some((what, text)) = pubsub::promote(to.feed(), heard, bound).await? {
+            to.signals().notice(what, text);
+        }
+        Ok(())
+    }
+
+    async fn drain(&self, connection: &Connection, leases: Leases) {
+        // Operations under way may still publish on it.
+        leases.ended().await;
+        connection.feed().leave().await;
     }
 
     async fn retire(&self, connection: Connection) {

@@ -2,9 +2,10 @@
 //!
 //! The stream is opened here and not by redis-rs, so that its driver is ours to end: an idle clone of a connection that
 //! redis-rs spawned keeps the socket open for ever. One attempt, no retry, no deadline of its own; dropping the future
-//! leaves nothing behind.
+//! leaves nothing behind. What a socket says unasked goes to its [`Listener`].
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -16,13 +17,50 @@ use tokio::net::{TcpStream, UnixStream};
 
 use crate::config::Options;
 use crate::error;
+use crate::pubsub::{OnMessage, Published, Sieve, of_push};
 use crate::target::{Address, Target};
 
 /// The future that moves the bytes of one socket. The socket lives exactly as long as it.
 pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Called once when a RESP3 socket says that it is gone.
-pub(crate) type OnDisconnect = std::sync::Arc<dyn Fn() + Send + Sync>;
+pub(crate) type OnDisconnect = Arc<dyn Fn() + Send + Sync>;
+
+/// What is called when something comes in that is no answer.
+#[derive(Clone, Default)]
+pub(crate) struct Listener {
+    disconnect: Option<OnDisconnect>,
+    message: Option<OnMessage>,
+}
+
+impl Listener {
+    pub(crate) fn disconnect(tell: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            disconnect: Some(Arc::new(tell)),
+            message: None,
+        }
+    }
+
+    /// For a socket that subscribes: with RESP2 nothing else can be done on it.
+    pub(crate) fn messages(tell: impl Fn(Published) + Send + Sync + 'static) -> Self {
+        Self {
+            disconnect: None,
+            message: Some(Arc::new(tell)),
+        }
+    }
+
+    fn hear(&self, push: redis::PushInfo) {
+        if push.kind == redis::PushKind::Disconnection {
+            if let Some(tell) = &self.disconnect {
+                tell();
+            }
+        } else if let Some(tell) = &self.message
+            && let Some(message) = of_push(push)
+        {
+            tell(message);
+        }
+    }
+}
 
 /// How sockets to one member are opened.
 pub(crate) struct Connector {
@@ -49,11 +87,11 @@ impl Connector {
     pub(crate) async fn open(
         &self,
         response_timeout: Option<Duration>,
-        on_disconnect: Option<OnDisconnect>,
+        listener: Listener,
     ) -> Result<(MultiplexedConnection, Driver), Error> {
         if !self.old.load(Ordering::Relaxed) {
             match self
-                .dial(ProtocolVersion::RESP3, response_timeout, on_disconnect)
+                .dial(ProtocolVersion::RESP3, response_timeout, &listener)
                 .await
             {
                 Err(Failure::Old) => self.old.store(true, Ordering::Relaxed),
@@ -63,7 +101,7 @@ impl Connector {
         }
         // Before Redis 6 there is no push to tell of the end; the end of the driver tells it as well.
         match self
-            .dial(ProtocolVersion::RESP2, response_timeout, None)
+            .dial(ProtocolVersion::RESP2, response_timeout, &listener)
             .await
         {
             Ok(opened) => Ok(opened),
@@ -79,29 +117,31 @@ impl Connector {
         &self,
         protocol: ProtocolVersion,
         response_timeout: Option<Duration>,
-        on_disconnect: Option<OnDisconnect>,
+        listener: &Listener,
     ) -> Result<(MultiplexedConnection, Driver), Failure> {
         let mut config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(response_timeout);
-        if let Some(tell) = on_disconnect {
+        let mut sift = None;
+        if protocol == ProtocolVersion::RESP3 {
+            let listener = listener.clone();
             config = config.set_push_sender(move |push: redis::PushInfo| {
-                if push.kind == redis::PushKind::Disconnection {
-                    tell();
-                }
+                listener.hear(push);
                 Ok::<(), ()>(())
             });
+        } else {
+            sift = listener.message.clone();
         }
         match &self.target.address {
             Address::Tcp(host, port) => {
                 let stream = self.tcp(host, *port).await?;
-                self.handshake(protocol, config, stream).await
+                self.handshake(protocol, config, sift, stream).await
             }
             #[cfg(feature = "tls")]
             Address::Tls(host, port) => {
                 let stream = self.tcp(host, *port).await?;
                 let stream = crate::tls::wrap(host, stream, &self.target).await?;
-                self.handshake(protocol, config, stream).await
+                self.handshake(protocol, config, sift, stream).await
             }
             #[cfg(not(feature = "tls"))]
             Address::Tls(..) => Err(Failure::Error(crate::target::without_tls())),
@@ -109,7 +149,7 @@ impl Connector {
                 let stream = UnixStream::connect(path)
                     .await
                     .map_err(|error| error::of_io(&error, &self.target.address))?;
-                self.handshake(protocol, config, stream).await
+                self.handshake(protocol, config, sift, stream).await
             }
         }
     }
@@ -161,23 +201,25 @@ impl Connector {
         &self,
         protocol: ProtocolVersion,
         config: AsyncConnectionConfig,
+        sift: Option<OnMessage>,
         stream: S,
     ) -> Result<(MultiplexedConnection, Driver), Failure>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let with_password = self.target.password.is_some();
         let info = self.login(protocol);
-        let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config)
-            .await
-            .map_err(|error| {
-                if protocol == ProtocolVersion::RESP3 && is_old(&error) {
-                    Failure::Old
-                } else {
-                    error::of_setup(&error, &self.target.address, with_password).into()
-                }
-            })?;
-        let driver: Driver = Box::pin(driver);
+        let with_password = self.target.password.is_some();
+        let opened = match sift {
+            None => open_over(&info, stream, config).await,
+            Some(tell) => open_over(&info, Sieve::new(stream, tell), config).await,
+        };
+        let (connection, driver) = opened.map_err(|error| {
+            if protocol == ProtocolVersion::RESP3 && is_old(&error) {
+                Failure::Old
+            } else {
+                error::of_setup(&error, &self.target.address, with_password).into()
+            }
+        })?;
         match &self.target.client_name {
             None => Ok((connection, driver)),
             Some(name) => self.name(name, connection, driver).await,
@@ -224,6 +266,18 @@ impl Connector {
             .map_err(|error| error::of_setup(&error, &self.target.address, false))?;
         Ok((connection, driver))
     }
+}
+
+async fn open_over<S>(
+    info: &RedisConnectionInfo,
+    stream: S,
+    config: AsyncConnectionConfig,
+) -> Result<(MultiplexedConnection, Driver), RedisError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (connection, driver) = MultiplexedConnection::new_with_config(info, stream, config).await?;
+    Ok((connection, Box::pin(driver)))
 }
 
 enum Failure {

@@ -14,6 +14,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::config::Settings;
 use crate::connect::{Connector, Driver};
 use crate::dedicated::Dedicated;
+use crate::pubsub::{Feed, Keeper, Origin, Registry};
 use crate::target::Address;
 
 /// A live link to a member. All clones are the same link.
@@ -31,6 +32,11 @@ struct Inner {
     idle: Mutex<Vec<Dedicated>>,
     dial_timeout: Duration,
     operation: Duration,
+    prove: Duration,
+    feed: Arc<Feed>,
+    heartbeat: Duration,
+    /// The keeper of the feed was started.
+    kept: AtomicBool,
 }
 
 /// What a dial says about the connection that comes of it.
@@ -40,6 +46,12 @@ pub(crate) struct Terms {
     pub(crate) dial: Duration,
     /// How long one command may take; blocking ones this long beyond their own timeout.
     pub(crate) operation: Duration,
+    /// How long a proof or a promotion may take.
+    pub(crate) prove: Duration,
+    /// What is subscribed to where this is the active.
+    pub(crate) registry: Arc<Registry>,
+    /// How often the socket of the subscriptions is asked whether it lives.
+    pub(crate) heartbeat: Duration,
 }
 
 /// What the end of the shared socket changes.
@@ -82,6 +94,11 @@ impl Connection {
     ) -> Self {
         let signals = terms.signals;
         let state = Arc::<State>::default();
+        let origin = Origin {
+            member: signals.member().clone(),
+            generation: signals.generation(),
+        };
+        let feed = Arc::new(Feed::new(terms.registry, origin, terms.operation));
         let mut tasks = JoinSet::new();
         let watchman = Watchman {
             state: state.clone(),
@@ -102,6 +119,10 @@ impl Connection {
                 idle: Mutex::default(),
                 dial_timeout: terms.dial,
                 operation: terms.operation,
+                prove: terms.prove,
+                feed,
+                heartbeat: terms.heartbeat,
+                kept: AtomicBool::new(false),
             }),
         }
     }
@@ -142,6 +163,33 @@ impl Connection {
 
     pub(crate) fn dial_timeout(&self) -> Duration {
         self.inner.dial_timeout
+    }
+
+    /// How long a promotion may take.
+    pub(crate) fn prove(&self) -> Duration {
+        self.inner.prove
+    }
+
+    /// Its part in pub/sub.
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.inner.feed
+    }
+
+    /// Starts the task that keeps the feed, once. Most connections never need it.
+    pub(crate) fn keep_feed(&self) {
+        if self.inner.kept.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // It holds no clone of the connection: it would hold itself.
+        let keeper = Keeper {
+            feed: self.inner.feed.clone(),
+            connector: self.inner.connector.clone(),
+            signals: self.inner.signals.clone(),
+            open: self.inner.dial_timeout.min(self.inner.operation),
+            operation: self.inner.operation,
+            heartbeat: self.inner.heartbeat,
+        };
+        self.spawn(keeper.run());
     }
 
     /// The shared socket is gone: what is sent from here on certainly does not leave.
@@ -192,6 +240,7 @@ impl Connection {
             // Waits for the aborted tasks to be dropped, and their sockets with them. Bounded: no driver blocks.
             tasks.shutdown().await;
         }
+        self.inner.feed.end();
     }
 
     /// The error of an operation that the end of this connection interrupted.

@@ -12,6 +12,7 @@ use redis::aio::MultiplexedConnection;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
+use crate::connect::Listener;
 use crate::connection::Connection;
 
 /// One dedicated socket. Dropping it closes it, so that a cancelled BLPOP pops nothing afterwards.
@@ -44,7 +45,8 @@ pub(crate) async fn lease(connection: &Connection) -> Result<Dedicated, Error> {
     // Opened by a task of the connection, so that retiring ends also the attempt.
     let task = connection
         .spawn(async move {
-            let opened = tokio::time::timeout(timeout, connector.open(None, None)).await;
+            let opened =
+                tokio::time::timeout(timeout, connector.open(None, Listener::default())).await;
             let driver = match opened {
                 Ok(Ok((link, driver))) => sender.send(Ok(link)).is_ok().then_some(driver),
                 Ok(Err(error)) => {

@@ -43,6 +43,8 @@
 //! ```toml
 //! [backend]
 //! replay = "reads"             # never | reads | all
+//! pubsub_heartbeat = "1s"      # how often the connection of the subscriptions is asked whether it lives
+//! pubsub_buffer = 8192         # unread messages that one stream holds
 //!
 //! [[member]]
 //! name = "east"
@@ -54,9 +56,26 @@
 //! # ca_file = "/etc/ssl/redis-ca.pem"
 //! ```
 //!
+//! # Pub/sub
+//!
+//! [`FailoverConnection::subscribe`], `psubscribe` and `ssubscribe` give a stream of [`Messages`] that goes on across
+//! switches and outages and ends when the group is closed. Each active member is listened to on one connection beside
+//! the shared one, opened with the first subscription. What happens to it is told as an event `Notice`, with one of these
+//! words:
+//!
+//! | `what` | |
+//! |---|---|
+//! | `resubscribe_failed` | what is subscribed to is not there on the active, and is tried again |
+//! | `resubscribed` | what was refused or lost is there again |
+//! | `pubsub_lost` | the connection of the subscriptions ended or fell silent; it is opened anew |
+//! | `slow_subscriber` | a stream is full, and what comes is dropped until it is read |
+//!
+//! A planned move loses nothing: the new active confirms everything before traffic moves, and the old one is left after
+//! its last message was read. A member that refuses a subscription does not stop a move; one that does not answer stops
+//! it only while the old one is well heard. [`Delivery`] is the choice between overlap and one source at a time.
+//!
 //! Not there yet:
 //!
-//! - Pub/sub. SUBSCRIBE and its kin are refused; a plain redis-rs connection of your own does not follow a switch.
 //! - Redis Cluster. One member is one server: MOVED and ASK are given to the caller.
 //! - Sentinel. A sentinel is no member, and is not asked which server is the primary: the configuration names the servers.
 
@@ -85,6 +104,8 @@ mod error;
 #[cfg(feature = "fred")]
 mod fred;
 mod probe;
+#[cfg(feature = "redis-rs")]
+mod pubsub;
 mod target;
 #[cfg(feature = "tls")]
 mod tls;
@@ -100,3 +121,5 @@ pub use config::{Options, Replay, Settings};
 pub use connection::Connection;
 #[cfg(feature = "fred")]
 pub use fred::{Fred, FredClient, FredConnection};
+#[cfg(feature = "redis-rs")]
+pub use pubsub::{Delivery, Message, Messages, Subscriptions};

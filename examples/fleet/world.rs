@@ -198,7 +198,7 @@ impl World {
                 }
                 if accepted {
                     *link = Link::Open(generation);
-                    Input::Connected(member, generation, op)
+                    Input::Connected(member, generation, op, None)
                 } else {
                     *link = Link::None;
                     Input::ConnectFailed(member, op)

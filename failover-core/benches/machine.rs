@@ -62,7 +62,9 @@ fn answers(actions: &[Action]) -> Vec<Input> {
     actions
         .iter()
         .filter_map(|action| match *action {
-            Action::Connect(id, generation, op, _) => Some(Input::Connected(id, generation, op)),
+            Action::Connect(id, generation, op, _) => {
+                Some(Input::Connected(id, generation, op, None))
+            }
             Action::Prove(id, _, op)
             | Action::Arm(id, _, op)
             | Action::Promote(id, _, op, _)

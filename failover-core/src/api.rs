@@ -4,5 +4,5 @@
 pub use backend_api::{
     Backend, Candidate, Capabilities, Dial, Epoch, Error, ErrorKind, Fate, FromOptions, Generation,
     Health, HealthCheck, Lease, Leases, Member, MemberName, Notice, Outcome, Ping, Pool, Probe,
-    Result, Role, Rotating, Signal, Signals, Slot, Weight, Weighted, async_trait,
+    Result, Role, Rotating, Signal, Signals, Slot, Weight, Weighted, async_trait, duration,
 };

@@ -161,6 +161,20 @@ pub enum EventKind {
         /// Whose.
         member: MemberName,
     },
+    /// A member was added: by a call, with a new configuration, or because another one tells of it.
+    MemberAdded {
+        /// Who.
+        member: MemberName,
+        /// Whether another one tells of it.
+        discovered: bool,
+    },
+    /// A member is gone.
+    MemberRemoved {
+        /// Who.
+        member: MemberName,
+        /// Whether it was there because another one told of it.
+        discovered: bool,
+    },
     /// Something that a backend wants people to know; it changed no decision.
     Notice {
         /// Whose connection says so.
@@ -298,6 +312,16 @@ impl fmt::Display for EventKind {
                 because(cause)
             ),
             Self::Replaced { member } => write!(f, "{member} has its new settings"),
+            Self::MemberAdded {
+                member,
+                discovered: true,
+            } => write!(f, "{member} was discovered and joins"),
+            Self::MemberAdded { member, .. } => write!(f, "{member} was added"),
+            Self::MemberRemoved {
+                member,
+                discovered: true,
+            } => write!(f, "{member} is not told of any more and is gone"),
+            Self::MemberRemoved { member, .. } => write!(f, "{member} is gone"),
             Self::Stalled => f.write_str("this process was stalled; no member is blamed for it"),
             Self::Notice { member, text, .. } => write!(f, "{member}: {text}"),
             Self::Missed { count } => write!(f, "{count} events were missed by a slow reader"),

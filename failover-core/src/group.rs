@@ -23,6 +23,21 @@ use crate::status::Status;
 ///
 /// Every control operation is answered once. Dropping its future gives up the answer, not the operation: a move is whole
 /// or not at all.
+///
+/// # Discovered members
+///
+/// The servers of a cluster tell of one another, and where the backend passes that on
+/// ([`Capabilities::discovers_members`](backend_api::Capabilities::discovers_members)) the group follows it. Who is told
+/// of and unknown joins, once startup is over: connected, checked, a target like any other, `discovered` in the
+/// [`status`](Self::status), with the group's rules and at most 256 of them. Told with other settings, it gets another
+/// connection as by [`apply`](Self::apply). It goes when the *active* tells of members and not of it, and no other
+/// connection tells of it either (what it says of itself does not count): as patiently as a member that a configuration
+/// leaves out. So servers that have lost sight of one another cannot empty a group, and nobody goes in an outage.
+///
+/// Whoever a configuration or [`add`](Self::add) names is never touched by discovery. A discovered member that becomes
+/// configured is a member like any other; one that is taken out of the configuration while it is told of stays as a
+/// discovered one. [`remove`](Self::remove) holds until the member is told of again: [`disable`](Self::disable) it to keep
+/// it out.
 pub struct Failover<B: Backend> {
     inner: Arc<Inner<B>>,
 }
@@ -189,7 +204,8 @@ impl<B: Backend> Failover<B> {
         self.done(Control::Add(Box::new(member))).await
     }
 
-    /// Removes a member; if it is active its traffic moves away first, and it drains.
+    /// Removes a member; if it is active its traffic moves away first, and it drains. One that other members tell of may
+    /// come back: see [discovered members](Self#discovered-members).
     ///
     /// # Errors
     /// [`ErrorKind::UnknownMember`], [`ErrorKind::LastMember`], or [`ErrorKind::NotEligible`] if there is nowhere to

@@ -76,6 +76,8 @@ mod reload;
 pub mod status;
 
 pub use backend_api::{Error, ErrorKind, Fate};
+#[cfg(feature = "nats")]
+pub use backend_nats as nats;
 #[cfg(any(feature = "redis", feature = "fred"))]
 pub use backend_redis as redis;
 pub use builder::Builder;

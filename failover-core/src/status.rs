@@ -16,7 +16,8 @@ pub struct Status {
     pub group: Arc<str>,
     /// Who carries the traffic.
     pub active: Option<MemberName>,
-    /// Without an active, or without its standby.
+    /// Without an active, or without its standby. One on the active's own server, under another name, counts only if no
+    /// other member could stand by elsewhere.
     pub degraded: bool,
     /// The target of the move under way.
     pub switching_to: Option<MemberName>,
@@ -52,6 +53,8 @@ pub struct MemberStatus {
     pub weight: Weight,
     /// Whether it takes part.
     pub enabled: bool,
+    /// Another member tells of it; no configuration and no call named it.
+    pub discovered: bool,
     /// Its connection.
     pub link: Link,
     /// The number of that connection.

@@ -87,9 +87,10 @@ async fn redis_keeps_the_contract() {
     assert_eq!(
         untried,
         [
+            "identity: all connections to a member name one server, and those to another member another",
             "signals: an announced shutdown is heard in time",
             "engine: an announced shutdown moves the traffic before the end",
         ],
-        "a Redis server announces no shutdown, and everything else is tried"
+        "a Redis server announces no shutdown and has no name, and everything else is tried"
     );
 }

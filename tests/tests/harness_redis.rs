@@ -183,6 +183,28 @@ fn a_loading_server_says_so_and_then_serves() {
 }
 
 #[test]
+fn the_newest_redis_is_handled_like_the_systems() {
+    let newest = || RedisServer::builder().newest().password("pw");
+    let master = newest().start();
+    assert!(
+        master
+            .cli(&["INFO", "server"])
+            .contains("redis_version:8.2.3")
+    );
+    let replica = newest().replica_of(&master).start();
+    replica.wait_synced();
+    assert_eq!((master.clients().len(), replica.clients().len()), (0, 0));
+    replica.kill();
+    assert!(replica.try_cli(&["PING"], SHORT).is_err());
+    replica.restart();
+    replica.wait_synced();
+    let other = newest().start();
+    other.restart_loading(Duration::from_millis(300));
+    let refused = other.try_cli(&["GET", "a"], SHORT);
+    assert!(matches!(refused, Err(CliError::Server(text)) if text.starts_with("LOADING")));
+}
+
+#[test]
 fn clients_are_seen_from_outside() {
     let server = RedisServer::start();
     assert!(server.clients().is_empty());

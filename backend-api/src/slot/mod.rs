@@ -88,6 +88,16 @@ impl<C> Slot<C> {
         .await
     }
 
+    /// Resolves when the group is closed: for streams that go on over switches and end with the group. Cancel-safe.
+    pub async fn closed(&self) {
+        let mut states = self.handle.shared.state.subscribe();
+        while !matches!(*states.borrow_and_update(), State::Closed) {
+            if states.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// The turn that is active now, if any.
     pub fn epoch(&self) -> Option<Epoch> {
         match *self.handle.shared.state.borrow() {

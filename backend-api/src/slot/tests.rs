@@ -175,6 +175,26 @@ async fn the_last_slot_dropped_is_noticed() {
     owner.abandoned().await;
 }
 
+#[tokio::test]
+async fn whoever_waits_for_the_end_is_told_of_it_and_of_nothing_else() {
+    let (mut owner, slot) = slot();
+    let mut ended = Box::pin(slot.closed());
+    for _ in 0..2 {
+        activate(&mut owner, "east");
+        owner.clear(Error::new(ErrorKind::NoActive, "east: down"));
+        tokio::select! {
+            biased;
+            () = &mut ended => panic!("it is open"),
+            () = tokio::task::yield_now() => {}
+        }
+    }
+    owner.close();
+    ended.await;
+    slot.closed().await;
+    drop(owner);
+    slot.closed().await;
+}
+
 #[test]
 fn outcomes_are_counted_exactly_by_many_threads_over_many_ticks() {
     // P90

@@ -4,7 +4,7 @@
 //! and then looks. In the end everything written down was seen by a look, or there is still something to hear.
 
 use backend_api::engine::{Heard, SignalSource, signal_channel};
-use backend_api::{Error, ErrorKind, Generation, Outcome, Signal, Signals};
+use backend_api::{Error, ErrorKind, Generation, Member, Outcome, Signal, Signals};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
@@ -61,6 +61,37 @@ fn no_suspicion_of_a_connection_is_lost() {
 #[test]
 fn no_condemnation_is_lost() {
     no_word_is_lost(|signals| signals.condemned(Error::new(ErrorKind::Unhealthy, "loading")));
+}
+
+#[test]
+fn no_list_of_members_is_lost() {
+    no_word_is_lost(|signals| signals.discovered(vec![Member::new("west", ())]));
+}
+
+/// Catches an older list that is taken after a newer one, or instead of it, and one that is told twice.
+#[test]
+fn the_latest_list_of_members_is_the_last_that_is_taken() {
+    explore(|| {
+        let (_source, signals, mut heard) = voice();
+        let speaker = thread::spawn(move || {
+            for count in 1..=2 {
+                signals.discovered(vec![Member::new("west", ()); count]);
+            }
+        });
+        let mut taken = Vec::new();
+        let mut listen = || {
+            while let Some(heard) = heard() {
+                let Signal::Discovered(members) = heard.take().2 else {
+                    panic!("it said something else")
+                };
+                taken.push(members.len());
+            }
+        };
+        listen();
+        speaker.join().unwrap();
+        listen();
+        assert!(matches!(taken[..], [2] | [1, 2]), "{taken:?}");
+    });
 }
 
 /// Catches an end that is told twice, or not at all.

@@ -6,6 +6,7 @@
 mod blocking;
 mod judge;
 mod pin;
+mod pubsub;
 mod replay;
 mod route;
 mod scan;
@@ -23,6 +24,7 @@ use crate::commands::Commands;
 use crate::config::{Options, Replay};
 use crate::connection::Connection;
 use crate::error;
+use crate::pubsub::Registry;
 use judge::{Judge, Socket};
 use pin::Pin;
 use route::Route;
@@ -53,9 +55,10 @@ use work::{Batch, Trouble, Work};
 /// - Commands that would change the shared connection (SELECT, AUTH, SUBSCRIBE, MULTI outside an atomic pipeline, ..) fail
 ///   with [`ErrorKind::Unsupported`] and a text that says what to use.
 ///
-/// Not there yet: pub/sub (SUBSCRIBE is refused; on a connection of your own it does not follow a switch), Redis Cluster
-/// (one member is one server, and MOVED and ASK are given to the caller), and Sentinel (a sentinel is no member, and is not
-/// asked for the primary).
+/// [`subscribe`](Self::subscribe) and its kin give a stream of messages that goes on across switches.
+///
+/// Not there yet: Redis Cluster (one member is one server, and MOVED and ASK are given to the caller), and Sentinel (a
+/// sentinel is no member, and is not asked for the primary).
 ///
 /// Dropping a future gives the operation up: what was not yet written is not sent, what was written is still executed.
 ///
@@ -76,10 +79,16 @@ struct Shared {
     replay: Replay,
     allow_replicas: bool,
     cursors: scan::Cursors,
+    registry: Arc<Registry>,
 }
 
 impl FailoverConnection {
-    pub(crate) fn new(slot: Slot<Connection>, commands: Arc<Commands>, options: &Options) -> Self {
+    pub(crate) fn new(
+        slot: Slot<Connection>,
+        commands: Arc<Commands>,
+        registry: Arc<Registry>,
+        options: &Options,
+    ) -> Self {
         Self {
             slot,
             shared: Arc::new(Shared {
@@ -87,6 +96,7 @@ impl FailoverConnection {
                 replay: options.replay,
                 allow_replicas: options.allow_replicas,
                 cursors: scan::Cursors::default(),
+                registry,
             }),
             cached: None,
             pin: None,

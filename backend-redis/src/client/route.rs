@@ -27,7 +27,7 @@ pub(super) enum Route {
 const MULTI: &str = "transactions run as an atomic pipeline: redis::pipe().atomic()";
 const SESSION: &str = "the connection is shared: user, password, database and protocol belong into the member's settings";
 const CLIENT: &str = "it would change a connection that others share; a name is set by `client_name` in the member's settings";
-const PUBSUB: &str = "subscriptions change a connection that others share: open one of your own for them with redis::Client";
+const PUBSUB: &str = "subscriptions have a connection of their own: use FailoverConnection::subscribe, psubscribe or ssubscribe";
 const ENDS: &str = "it would end or take over a connection that others share: open one of your own with redis::Client";
 const CLUSTER: &str =
     "it would change a connection that others share, and cluster mode is not spoken here";

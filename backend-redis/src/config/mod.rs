@@ -3,7 +3,6 @@
 //! Everything is checked here or in [`target`](crate::target), before anything is connected. Secrets come in here
 //! and leave only towards the server: no Debug, no error and no log may show them.
 
-mod duration;
 mod options;
 mod settings;
 

@@ -5,8 +5,6 @@ use std::time::Duration;
 use backend_api::{Error, ErrorKind};
 use serde::Deserialize;
 
-use super::duration;
-
 /// What happens to an operation whose connection was lost, retired, or did not answer in time: may it run again on
 /// the next active?
 ///
@@ -25,8 +23,11 @@ pub enum Replay {
     All,
 }
 
+/// The most messages that one stream can be told to hold.
+const MOST_UNREAD: usize = 1 << 28;
+
 /// The `[backend]` table of a Redis group.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Which interrupted operations run again. Default: `"reads"`.
@@ -38,12 +39,32 @@ pub struct Options {
     pub tcp_nodelay: bool,
     /// `TCP_USER_TIMEOUT`: how long sent data may stay unacknowledged before the socket is dead. Linux only.
     /// Default: the system's.
-    #[serde(deserialize_with = "duration::optional")]
+    #[serde(deserialize_with = "backend_api::duration::optional")]
     pub user_timeout: Option<Duration>,
     /// After how much silence TCP keepalive probes start, and their interval. Default: none; the engine's health checks
     /// use the same socket and find a dead peer sooner.
-    #[serde(deserialize_with = "duration::optional")]
+    #[serde(deserialize_with = "backend_api::duration::optional")]
     pub keepalive: Option<Duration>,
+    /// How often the connection of the subscriptions is asked whether it lives: while nothing is published, only that tells
+    /// a silent one from a dead one. An answer may take `timeouts.operation`. Default: one second.
+    #[serde(deserialize_with = "backend_api::duration::required")]
+    pub pubsub_heartbeat: Duration,
+    /// How many unread messages one stream holds; what comes beyond that is dropped and counted. Default: 8192.
+    pub pubsub_buffer: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            replay: Replay::default(),
+            allow_replicas: false,
+            tcp_nodelay: false,
+            user_timeout: None,
+            keepalive: None,
+            pubsub_heartbeat: Duration::from_secs(1),
+            pubsub_buffer: 8192,
+        }
+    }
 }
 
 impl Options {
@@ -60,6 +81,14 @@ impl Options {
         }
         if self.keepalive.is_some_and(|time| time.is_zero()) {
             return zero("keepalive");
+        }
+        if self.pubsub_heartbeat.is_zero() {
+            return zero("pubsub_heartbeat");
+        }
+        // More than tokio's channels can count would panic there.
+        if !(1..=MOST_UNREAD).contains(&self.pubsub_buffer) {
+            let text = format!("pubsub_buffer is not between 1 and {MOST_UNREAD} messages");
+            return Err(Error::new(ErrorKind::Config, text));
         }
         Ok(())
     }
@@ -90,6 +119,25 @@ mod tests {
         ] {
             let error = toml::from_str::<Options>(wrong).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn pubsub_has_bounds() {
+        let some: Options =
+            toml::from_str("pubsub_heartbeat = \"250ms\"\npubsub_buffer = 7").unwrap();
+        assert_eq!(some.pubsub_heartbeat, Duration::from_millis(250));
+        assert_eq!(some.pubsub_buffer, 7);
+        assert!(some.check().is_ok());
+        for (wrong, expected) in [
+            ("pubsub_heartbeat = \"0s\"", "pubsub_heartbeat is zero"),
+            ("pubsub_buffer = 0", "between 1 and"),
+            ("pubsub_buffer = 9223372036854775807", "between 1 and"),
+        ] {
+            let options: Options = toml::from_str(wrong).unwrap();
+            let error = options.check().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config);
+            assert!(error.message().contains(expected), "{error}");
         }
     }
 

@@ -69,7 +69,7 @@ async fn commands_that_change_the_connection_are_refused_with_advice() {
     for (words, advice) in [
         (&["MULTI"][..], "atomic"),
         (&["SELECT", "1"], "settings"),
-        (&["SUBSCRIBE", "c"], "redis::Client"),
+        (&["SUBSCRIBE", "c"], "FailoverConnection::subscribe"),
         (&["CLIENT", "REPLY", "OFF"], "client_name"),
         (&["WAIT", "1", "0"], "one pipeline"),
     ] {

@@ -10,6 +10,7 @@ mod connect;
 mod fred;
 mod proofs;
 mod proxy;
+mod pubsub;
 mod replay;
 mod retire;
 mod server;

@@ -106,7 +106,18 @@ impl Server {
     }
 
     pub(crate) async fn ask_at<T: FromRedisValue>(&self, db: u8, line: &str) -> T {
-        let client = redis::Client::open(format!("redis://127.0.0.1:{}/{db}", self.port)).unwrap();
+        self.ask_by(&format!("redis://127.0.0.1:{}/{db}", self.port), line)
+            .await
+    }
+
+    /// The same where the server knows no HELLO.
+    pub(crate) async fn ask_old<T: FromRedisValue>(&self, line: &str) -> T {
+        let url = format!("redis://127.0.0.1:{}?protocol=resp2", self.port);
+        self.ask_by(&url, line).await
+    }
+
+    async fn ask_by<T: FromRedisValue>(&self, url: &str, line: &str) -> T {
+        let client = redis::Client::open(url).unwrap();
         let mut connection = client
             .get_multiplexed_async_connection_with_config(
                 &redis::AsyncConnectionConfig::new()

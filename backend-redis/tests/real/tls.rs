@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use backend_api::{ErrorKind, Signal};
+use backend_api::{Backend, ErrorKind, Signal};
 use backend_redis::{Redis, Settings};
 use redis::AsyncCommands;
 
@@ -67,7 +67,17 @@ async fn tls_is_verified_and_its_end_is_told() {
     let trusted = settings.clone().ca_file(file("ca.pem"));
     let link = engine.bring_up("east", trusted.clone()).await;
     let () = client.set("k", 1).await.unwrap();
-    server.clients_become(1).await;
+    // F56: subscriptions have a socket of their own, by TLS too.
+    engine
+        .backend
+        .promote(&link.connection, None)
+        .await
+        .unwrap();
+    let mut messages = client.subscribe(["news"]).await.unwrap();
+    let heard: i64 = client.publish("news", "secret").await.unwrap();
+    assert_eq!(heard, 1);
+    assert_eq!(messages.next().await.unwrap().text(), "secret");
+    server.clients_become(2).await;
     engine.retire(&link).await;
     server.clients_become(0).await;
 

@@ -122,7 +122,7 @@ pub enum Standby {
     /// All of them. The default.
     #[default]
     All,
-    /// So many, the best of the pool.
+    /// So many, the best of the pool, on other servers than the active's as far as the backend can tell servers apart.
     Count(u32),
 }
 

@@ -53,7 +53,15 @@ impl<B: Backend> Driver<B> {
                 self.started(Err(Error::new(ErrorKind::Startup, text)));
             }
             Action::Answer(request, answer) => self.reply(core, request, answer),
-            Action::Forget(id) => core.directory.remove(id),
+            Action::Forget(id) => {
+                if let Some(gone) = core.directory.remove(id) {
+                    self.discovery.made_room();
+                    self.emit(EventKind::MemberRemoved {
+                        member: gone.member.name.clone(),
+                        discovered: gone.discovered,
+                    });
+                }
+            }
             Action::Replaced(old, new) => {
                 core.directory.rename(old, new);
                 let member = core.directory.name(new);
@@ -84,6 +92,7 @@ impl<B: Backend> Driver<B> {
         };
         let (member, backend) = (entry.member.clone(), self.backend.clone());
         let operation = entry.rules.timeouts.operation;
+        let prove = entry.rules.timeouts.prove;
         let signals = self.source.signals(member.name.clone(), generation);
         self.voices.insert(generation, Voice::new(signals.clone()));
         let reply = Reply::new(
@@ -97,7 +106,8 @@ impl<B: Backend> Driver<B> {
         self.spawn(op, errand, async move {
             let dial = Dial::new(&member, generation, signals)
                 .with_timeout(timeout)
-                .with_operation(operation);
+                .with_operation(operation)
+                .with_prove(prove);
             let answer = match backend.connect(dial).await {
                 Ok(connection) => Answered::Connected(id, generation, op, connection),
                 Err(error) => Answered::Plain(
@@ -213,6 +223,7 @@ impl<B: Backend> Driver<B> {
         self.keep_leases(leases);
         self.sampler.count(id, generation, tally);
         self.last_active = Some((generation, connection));
+        self.discovery.look();
     }
 
     /// The leases of the connection that was active until now.
@@ -233,6 +244,9 @@ impl<B: Backend> Driver<B> {
         let Some(line) = self.lines.remove(&generation) else {
             return;
         };
+        if !line.told.is_empty() {
+            self.discovery.look();
+        }
         let backend = self.backend.clone();
         let reply = Reply::new(
             self.answers.clone(),
@@ -289,6 +303,10 @@ impl<B: Backend> Driver<B> {
         let directory = &core.directory;
         let name = |id| directory.name(id);
         self.emit(match news {
+            News::Added(id) => EventKind::MemberAdded {
+                member: name(id),
+                discovered: directory.is_discovered(id),
+            },
             News::Connected(id, generation) => EventKind::Connected {
                 member: name(id),
                 generation,

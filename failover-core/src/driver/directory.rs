@@ -22,6 +22,8 @@ pub(crate) struct Entry<B: Backend> {
     pub(crate) member: Arc<Member<B::Settings>>,
     pub(crate) plan: Arc<CheckPlan<B>>,
     pub(crate) rules: Arc<MemberRules>,
+    /// It is here because another member tells of it.
+    pub(crate) discovered: bool,
     pub(crate) last_error: Option<Error>,
     pub(crate) round_trip: Option<Duration>,
     pub(crate) operations: Operations,
@@ -105,6 +107,7 @@ impl<B: Backend> Directory<B> {
                 member: Arc::new(config.member),
                 plan: Arc::new(plan),
                 rules,
+                discovered: false,
                 last_error: None,
                 round_trip: None,
                 operations: Operations::default(),
@@ -156,20 +159,23 @@ impl<B: Backend> Directory<B> {
         self.numbers.get(name).copied()
     }
 
-    /// Forgets a member. Its name stays if it means another by now.
-    pub(crate) fn remove(&mut self, id: MemberId) {
-        if let Some(entry) = self.entries.remove(&id)
-            && self.numbers.get(&entry.member.name) == Some(&id)
-        {
-            self.numbers.remove(&entry.member.name);
+    /// Forgets a member. Its name stays if it means another by now; otherwise whoever is gone is returned.
+    pub(crate) fn remove(&mut self, id: MemberId) -> Option<Entry<B>> {
+        let entry = self.entries.remove(&id)?;
+        if self.numbers.get(&entry.member.name) != Some(&id) {
+            return None;
         }
+        self.numbers.remove(&entry.member.name);
+        Some(entry)
     }
 
     /// The name of `old` means `new` from here on. What was counted under it goes on.
     pub(crate) fn rename(&mut self, old: MemberId, new: MemberId) {
-        let before = self.entries.get(&old).map(|entry| entry.operations);
+        let before = self.entries.get(&old);
+        let (operations, discovered) =
+            before.map_or_else(Default::default, |old| (old.operations, old.discovered));
         if let Some(entry) = self.entries.get_mut(&new) {
-            entry.operations = before.unwrap_or_default();
+            (entry.operations, entry.discovered) = (operations, discovered);
             self.numbers.insert(entry.member.name.clone(), new);
         }
     }
@@ -201,6 +207,22 @@ impl<B: Backend> Directory<B> {
         self.entries
             .get(&id)
             .map_or(Duration::MAX, |entry| entry.rules.timeouts.prove)
+    }
+
+    /// Whether a member is here because another one tells of it.
+    pub(crate) fn discover(&mut self, id: MemberId, discovered: bool) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.discovered = discovered;
+        }
+    }
+
+    /// Those that are.
+    pub(crate) fn discovered(&self) -> impl Iterator<Item = (MemberId, &Entry<B>)> + '_ {
+        self.named().filter(|(_, entry)| entry.discovered)
+    }
+
+    pub(crate) fn is_discovered(&self, id: MemberId) -> bool {
+        self.entries.get(&id).is_some_and(|entry| entry.discovered)
     }
 
     pub(crate) fn cause(&self, id: MemberId) -> Option<Error> {
@@ -285,6 +307,7 @@ impl<B: Backend> Directory<B> {
             name: self.name(view.id),
             weight: view.weight,
             enabled: view.enabled,
+            discovered: entry.is_some_and(|entry| entry.discovered),
             link: view.link,
             generation: view.generation,
             healthy: view.healthy,

@@ -1,14 +1,16 @@
 //! Taking what happened: one wait for everything, then all that is there, as one batch.
 
+use std::hash::{Hash as _, Hasher as _};
+
 use backend_api::engine::Heard;
 use backend_api::{Backend, Generation, Signal};
 use tokio::time::Instant;
 
 use super::answer::Caller;
 use super::message::{Answered, Call, Control};
-use super::{Driver, Line, Voice, lock};
+use super::{Driver, Line, Voice, guarded, lock};
 use crate::event::EventKind;
-use crate::machine::{Failure, Input, MemberId, Request, Verdict};
+use crate::machine::{Failure, Identity, Input, MemberId, Request, Verdict};
 
 enum Woken<B: Backend> {
     Answered(Answered<B>),
@@ -87,6 +89,7 @@ impl<B: Backend> Driver<B> {
         match answer {
             Answered::Connected(member, generation, op, connection) => {
                 self.running.end(op);
+                let server = self.identity(&connection);
                 let voice = self.voices.remove(&generation).unwrap_or_else(|| {
                     let name = lock(&self.core).directory.name(member);
                     Voice::new(self.source.signals(name, generation))
@@ -98,9 +101,10 @@ impl<B: Backend> Driver<B> {
                         connection,
                         signals: voice.signals,
                         leases: Vec::new(),
+                        told: Vec::new(),
                     },
                 );
-                batch.push(Input::Connected(member, generation, op));
+                batch.push(Input::Connected(member, generation, op, server));
                 for signal in voice.early {
                     batch.extend(self.said(member, generation, signal));
                 }
@@ -142,6 +146,14 @@ impl<B: Backend> Driver<B> {
         }
     }
 
+    /// Where a connection ended. Two servers that get the same number, once in many ages, only count as one.
+    fn identity(&self, connection: &B::Connection) -> Option<Identity> {
+        let told = guarded("the backend", || self.backend.identity(connection));
+        let mut hasher = std::hash::DefaultHasher::new();
+        told.ok().flatten()?.hash(&mut hasher);
+        Some(Identity(hasher.finish()))
+    }
+
     /// A proof or a check passed: older causes are of the past, unless the machine has yet to hear of them.
     fn is_well(&self, member: MemberId, batch: &[Input]) {
         let unheard = batch.iter().any(|input| match input {
@@ -160,6 +172,12 @@ impl<B: Backend> Driver<B> {
     fn signalled(&mut self, heard: Heard<B::Settings>) -> Option<Input> {
         let (_, generation, signal) = heard.take();
         if let Some(voice) = self.voices.get_mut(&generation) {
+            // However long the dial takes, the latest list is all there is to keep.
+            if let Signal::Discovered(_) = signal {
+                voice
+                    .early
+                    .retain(|said| !matches!(said, Signal::Discovered(_)));
+            }
             voice.early.push(signal);
             return None;
         }
@@ -197,7 +215,14 @@ impl<B: Backend> Driver<B> {
                 });
                 None
             }
-            // Discovery of members comes with the backends that do it.
+            Signal::Discovered(members) => {
+                if let Some(line) = self.lines.get_mut(&generation) {
+                    line.told = members;
+                    self.discovery.look();
+                }
+                None
+            }
+            // Whatever a later contract may add, this engine does not know.
             _ => None,
         }
     }

@@ -7,6 +7,7 @@
 mod act;
 mod answer;
 mod directory;
+mod discover;
 mod finish;
 mod guard;
 mod listen;
@@ -21,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use backend_api::engine::{Heard, SignalSource, SlotOwner};
-use backend_api::{Backend, Error, Generation, Leases, Signal, Signals};
+use backend_api::{Backend, Error, Generation, Leases, Member, Signal, Signals};
 use futures_util::FutureExt as _;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -84,6 +85,8 @@ struct Line<B: Backend> {
     signals: Signals<B::Settings>,
     /// Operations that began while it was active, over all its turns.
     leases: Vec<Leases>,
+    /// The members that it told of last; empty if it never did.
+    told: Vec<Member<B::Settings>>,
 }
 
 /// A connection that is being dialled. It may speak before `connect` has returned it: of a lame duck, or of its end.
@@ -132,6 +135,7 @@ pub(crate) struct Driver<B: Backend> {
     callers: HashMap<RequestId, answer::Caller>,
     /// New configurations, each to be looked at when the one before it is applied.
     reloads: VecDeque<reload::Order<B>>,
+    discovery: discover::Discovery,
     #[cfg(feature = "watch")]
     watching: JoinSet<()>,
     next_request: u64,
@@ -171,6 +175,7 @@ impl<B: Backend> Driver<B> {
             heard,
             callers: HashMap::new(),
             reloads: VecDeque::new(),
+            discovery: discover::Discovery::default(),
             #[cfg(feature = "watch")]
             watching: JoinSet::new(),
             next_request: 0,
@@ -196,6 +201,9 @@ impl<B: Backend> Driver<B> {
             self.step(&mut batch);
             while let Some(order) = self.reloads.pop_front() {
                 self.reload(order, &mut batch);
+                self.step(&mut batch);
+            }
+            while self.discover(&mut batch) {
                 self.step(&mut batch);
             }
         }
@@ -290,7 +298,9 @@ fn log(event: &Event) {
         | K::DrainEnded { member, .. } => {
             tracing::debug!(group, member = member.as_str(), "{event}");
         }
-        K::Replaced { member } => {
+        K::Replaced { member }
+        | K::MemberAdded { member, .. }
+        | K::MemberRemoved { member, .. } => {
             tracing::info!(group, member = member.as_str(), "{event}");
         }
         K::Switched { to, .. } | K::SwitchAborted { to, .. } => {

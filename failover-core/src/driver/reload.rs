@@ -138,6 +138,12 @@ impl<B: Backend> Driver<B> {
                 .filter(|member| !member.removed);
             match now {
                 Some(now) => {
+                    if core.directory.is_discovered(now.id) {
+                        core.directory.discover(now.id, false);
+                        if !now.outgoing {
+                            plan.changes.added.push(config.member.name.clone());
+                        }
+                    }
                     let successor = standing.successors.get(&now.id).copied();
                     self.compare(core, &mut plan, (now, successor), config);
                 }
@@ -149,20 +155,53 @@ impl<B: Backend> Driver<B> {
                 }
             }
         }
+        let told = self.told(core);
         for (id, name) in before {
-            let stays = standing
-                .members
-                .get(&id)
-                .is_some_and(|member| !member.removed && !member.outgoing);
-            if stays && !wanted.contains(&name) {
-                plan.changes.removed.push(name);
-                plan.going.push(Request::PhaseOut {
-                    member: id,
-                    remove: true,
-                });
+            let now = standing.members.get(&id);
+            let now = now.filter(|member| !member.removed && !member.outgoing);
+            let Some(now) = now.filter(|_| !wanted.contains(&name)) else {
+                continue;
+            };
+            let discovered = core.directory.is_discovered(id);
+            if discovered || told.contains(&name) {
+                if !discovered {
+                    core.directory.discover(id, true);
+                    plan.changes.discovered.push(name);
+                }
+                self.leave_to_discovery(core, &mut plan, now, standing.successors.get(&id));
+                continue;
             }
+            plan.changes.removed.push(name);
+            plan.going.push(Request::PhaseOut {
+                member: id,
+                remove: true,
+            });
         }
+        // Whoever was to go, or has become a member like another, may be told of.
+        self.discovery.look();
         plan
+    }
+
+    /// A member that no configuration names and that is told of stays as it is, under the rules of the group.
+    fn leave_to_discovery(
+        &self,
+        core: &mut Core<B>,
+        plan: &mut Plan,
+        now: &Membership,
+        successor: Option<&MemberId>,
+    ) {
+        let latest = core.directory.entries.get(successor.unwrap_or(&now.id));
+        let Some(entry) = latest else {
+            return;
+        };
+        let mut member = (*entry.member).clone();
+        member.weight = now.weight;
+        let config = MemberConfig {
+            member,
+            enabled: now.enabled,
+            rules: core.rules.member.clone(),
+        };
+        self.compare(core, plan, (now, successor.copied()), config);
     }
 
     /// What differs of a member that is there.

@@ -6,7 +6,7 @@ use super::choose::Fitness;
 use super::member::{Health, Link, Mark, Stage, Task, TaskKind};
 use super::mutation::Mutation;
 use super::timers::Timer;
-use super::{Action, Failure, Input, Machine, MemberId, News, Op};
+use super::{Action, Failure, Identity, Input, Machine, MemberId, News, Op};
 
 /// What decisions can depend on of what checks and outcomes change.
 #[derive(PartialEq)]
@@ -34,7 +34,9 @@ impl Machine {
     fn apply(&mut self, input: Input) {
         match input {
             Input::Tick => {}
-            Input::Connected(id, generation, op) => self.connected(id, generation, op),
+            Input::Connected(id, generation, op, server) => {
+                self.connected(id, generation, op, server);
+            }
             Input::ConnectFailed(id, op) => self.connect_failed(id, op),
             Input::Done(id, op) => self.task_done(id, op),
             Input::Failed(id, op, failure) => self.task_failed(id, op, failure),
@@ -88,7 +90,13 @@ impl Machine {
         }
     }
 
-    fn connected(&mut self, id: MemberId, generation: Generation, op: Op) {
+    fn connected(
+        &mut self,
+        id: MemberId,
+        generation: Generation,
+        op: Op,
+        server: Option<Identity>,
+    ) {
         let now = self.now;
         let expected = self.member_mut(id).filter(
             |member| matches!(member.link, Link::Dialling { op: awaited, .. } if awaited == op),
@@ -106,6 +114,7 @@ impl Machine {
             stage: Stage::Unproven,
             task: None,
         });
+        member.server = server;
         member.health = Health::Unknown;
         member.checked = None;
         member.excused.dial = false;

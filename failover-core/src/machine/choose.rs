@@ -71,11 +71,12 @@ impl Machine {
             .map(|member| member.id)
     }
 
-    /// The best fit member other than the active.
+    /// The best fit member other than the active, on another server if there is one.
     pub(super) fn best_fit(&self) -> Option<MemberId> {
-        self.best(Role::Active, |member| {
-            Some(member.id) != self.active && self.is_fit(member)
-        })
+        let fit = |member: &Member| Some(member.id) != self.active && self.is_fit(member);
+        let apart = |member: &Member| !self.is_twin(member) || self.mutated(Mutation::MoveToTwin);
+        self.best(Role::Active, |member| fit(member) && apart(member))
+            .or_else(|| self.best(Role::Active, fit))
     }
 
     /// Whoever can carry traffic at all, the fittest first: rather a doubtful active than none.
@@ -84,8 +85,10 @@ impl Machine {
             .iter()
             .filter(|member| self.is_usable(member))
             .min_by(|a, b| {
+                // Whatever befell the last active may have befallen its server.
                 self.fitness(a)
                     .cmp(&self.fitness(b))
+                    .then_with(|| self.is_twin(a).cmp(&self.is_twin(b)))
                     .then_with(|| self.order(Role::Active, a, b))
             })
             .map(|member| member.id)

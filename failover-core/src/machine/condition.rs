@@ -42,12 +42,19 @@ impl Machine {
             (member.stage() == Some(Stage::Standby) && !member.is_unhealthy())
                 || (!self.degraded && self.is_coming(member))
         };
-        let members = self.members.iter();
-        members
-            .filter(|member| at_hand(member))
-            .take(wanted)
-            .count()
-            < wanted
+        let at_hand_apart = |member: &&Member| at_hand(member) && !self.is_second_choice(member);
+        let apart = self.members.iter().filter(at_hand_apart).take(wanted);
+        let apart = apart.count();
+        if apart == wanted {
+            return false;
+        }
+        let here = self.members.iter().filter(|member| at_hand(member));
+        let could = self
+            .members
+            .iter()
+            .filter(|member| self.could_stand_apart(member));
+        // One on the active's own server counts only where nobody could stand by on another.
+        here.take(wanted).count() < wanted || apart < wanted.min(could.count())
     }
 
     /// On its way to be one, as far as anybody knows.

@@ -11,6 +11,10 @@ use crate::config::{MemberRules, Rules};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub u32);
 
+/// A server, as its own identity tells it from others, as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity(pub u64);
+
 /// One asynchronous action; its answer carries the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Op(pub u64);
@@ -59,8 +63,8 @@ pub enum Verdict {
 pub enum Input {
     /// Only time has passed.
     Tick,
-    /// [`Action::Connect`] succeeded.
-    Connected(MemberId, Generation, Op),
+    /// [`Action::Connect`] succeeded, and where the connection ended, as far as anybody knows.
+    Connected(MemberId, Generation, Op, Option<Identity>),
     /// [`Action::Connect`] failed.
     ConnectFailed(MemberId, Op),
     /// [`Action::Prove`], [`Action::Arm`], [`Action::Promote`] or [`Action::Drain`] ended well.
@@ -165,6 +169,14 @@ pub enum Request {
         /// Removed, not only kept out.
         remove: bool,
     },
+    /// A connection does not tell of a member any more: it is to be removed as by [`Request::PhaseOut`], if the connection
+    /// is the active one, and otherwise nothing is changed.
+    Untold {
+        /// Who.
+        member: MemberId,
+        /// Whose word it is.
+        by: Generation,
+    },
     /// Put a member in the place of another, once it is proven and fit. An earlier one for the same place is dropped.
     Replace {
         /// Who serves until then.
@@ -256,6 +268,8 @@ pub enum Kind {
 /// News for people and programs. Names and causes are added by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
+    /// A member was added.
+    Added(MemberId),
     /// A connection was opened and proven.
     Connected(MemberId, Generation),
     /// A connection ended by itself.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use backend_api::{Candidate, Generation, Weight};
 
+use super::io::Identity;
 use super::rules::breaker::Window;
 use super::time::Time;
 use super::{MemberId, Op};
@@ -128,6 +129,8 @@ pub(super) struct Member {
     /// Its place in the declared order; whoever replaces a member inherits it.
     pub(super) place: u32,
     pub(super) link: Link,
+    /// Where its last connection ended, as far as anybody knows; also while it has none.
+    pub(super) server: Option<Identity>,
     pub(super) health: Health,
     /// The verdict that was last told, so that only changes are news.
     pub(super) told: Option<bool>,
@@ -162,6 +165,7 @@ impl Member {
             replaces: None,
             place: new.id.0,
             link: Link::Cold,
+            server: None,
             health: Health::Unknown,
             told: None,
             check: None,

@@ -16,7 +16,7 @@
 //! | `apply` | inputs and timers become state |
 //! | `settle` | the order of decisions |
 //! | `startup`, `choose`, `switch`, `reconsider`, `redial`, `dial`, `warm`, `check`, `close` | the decisions |
-//! | `rules` | a room for each rule: breaker, grace, failback, lame duck, membership, replacement, new rules, stalls |
+//! | `rules` | a room for each rule: breaker, grace, failback, lame duck, membership, discovery, identity, replacement, new rules, stalls |
 //! | `view` | what the rest of the program sees |
 //!
 //! Proven by `tests` (tables, and random histories), by `search` (every order of everything that can happen to a small
@@ -57,11 +57,12 @@ use std::sync::Arc;
 use backend_api::{Capabilities, Generation};
 
 pub use io::{
-    Action, Answer, End, Failure, Input, Kind, MemberId, NewMember, News, Op, Reason, Refusal,
-    Request, RequestId, Verdict,
+    Action, Answer, End, Failure, Identity, Input, Kind, MemberId, NewMember, News, Op, Reason,
+    Refusal, Request, RequestId, Verdict,
 };
 use member::Member;
 use random::Random;
+pub use rules::discovery::Word;
 use switch::Switch;
 pub use time::Time;
 use timers::{Timer, Timers};
@@ -201,6 +202,11 @@ impl Machine {
     /// Who carries traffic.
     pub fn active(&self) -> Option<MemberId> {
         self.active
+    }
+
+    /// Startup is over, and nobody has asked for the end.
+    pub fn is_running(&self) -> bool {
+        self.phase == Phase::Running
     }
 
     /// Nothing is left to do, ever.

@@ -30,6 +30,14 @@ pub(super) enum Mutation {
     ForgetChecks,
     /// A replacement takes over as soon as it is connected.
     ReplaceUnproven,
+    /// A member goes on anybody's word.
+    BelieveAnybody,
+    /// A standby on the active's server is as good as any.
+    ShareServer,
+    /// Where a connection ended is forgotten with it.
+    ForgetServer,
+    /// Traffic moves to the active's own server although it could leave it.
+    MoveToTwin,
 }
 
 impl super::Machine {

@@ -35,6 +35,7 @@ impl Machine {
             Request::ClearMark(member) => self.operator_clear(id, member),
             Request::Rehome => self.rehome(id),
             Request::PhaseOut { member, remove } => self.phase_out(id, member, remove),
+            Request::Untold { member, by } => self.untold(id, member, by),
             Request::Replace { old, new } => self.replace(id, old, new),
             Request::KeepAsIs(member) => self.keep_as_is(id, member),
             Request::SetRules(member, rules) => self.set_rules(id, member, &rules),
@@ -53,6 +54,7 @@ impl Machine {
             | Request::Mark(id)
             | Request::ClearMark(id)
             | Request::PhaseOut { member: id, .. }
+            | Request::Untold { member: id, .. }
             | Request::Replace { old: id, .. }
             | Request::KeepAsIs(id)
             | Request::SetRules(id, _) => Some(*id),

@@ -1,11 +1,32 @@
 //! `standby = N`: who is kept warm beside the active, and which connections are too many.
 
-use backend_api::Role;
+use backend_api::{Role, Weight};
 
 use super::member::{Link, Mark, Member, Stage};
 use super::timers::Timer;
 use super::{Machine, MemberId};
 use crate::config::{LameDuckAction, Standby};
+
+/// How many standbys are missing.
+struct Missing {
+    /// Wherever they are.
+    any: usize,
+    /// On other servers than the active's.
+    apart: usize,
+}
+
+impl Missing {
+    /// Whether one more is of use; `second`: on the active's own server.
+    fn wants(&self, second: bool) -> bool {
+        if second { self.any > 0 } else { self.apart > 0 }
+    }
+
+    /// There is one more, if it `counts`.
+    fn fill(&mut self, counts: bool, second: bool) {
+        self.any = self.any.saturating_sub(usize::from(counts));
+        self.apart = self.apart.saturating_sub(usize::from(counts && !second));
+    }
+}
 
 impl Machine {
     /// How many are kept warm: N, and somebody at least where the active is to go.
@@ -26,26 +47,13 @@ impl Machine {
         let wanted = self.warm_count(active, count);
         let (id, heavier) = (active.id, active.weight);
         let failback = self.rules.failback.enabled;
-        // A heavier one that is being tried does not stand in for a standby.
-        let counts = |machine: &Self, member: &Member| {
-            let coming = || {
-                machine.may_stand_in(member)
-                    && matches!(member.link, Link::Dialling { .. })
-                    && member.weight <= heavier
-            };
-            machine.is_warm(member) || coming()
-        };
-        let warm = |machine: &Self| {
-            let members = machine.members.iter();
-            members.filter(|member| counts(machine, member)).count()
-        };
-        let missing = wanted.saturating_sub(warm(self));
+        let mut missing = self.missing(wanted, heavier);
         // The spread is for a fleet that misses its standbys, not for an active that has to go.
         let now = !self.timers.is_set(Timer::Rearm) || self.must_move(id).is_some();
-        let mut picks = if missing > 0 && now {
-            self.to_be_warmed().into_iter()
+        let mut picks = if missing.apart > 0 && now {
+            self.to_be_warmed().into_iter().peekable()
         } else {
-            Vec::new().into_iter()
+            Vec::new().into_iter().peekable()
         };
         // A heavier member must be connected before anybody can know that it is fit again.
         let heavier_ones: Vec<MemberId> = self
@@ -56,37 +64,72 @@ impl Machine {
             .map(|member| member.id)
             .collect();
         // The first pick does not depend on them; for the others, they may be standbys too.
-        for id in picks.next().into_iter().chain(heavier_ones) {
+        let first = picks.next_if(|(_, second)| missing.wants(*second));
+        for id in first.map(|(id, _)| id).into_iter().chain(heavier_ones) {
             self.dial_target(id);
         }
-        let Some(second) = picks.next() else {
+        if picks.peek().is_none() {
             return;
-        };
-        let mut missing = wanted.saturating_sub(warm(self));
-        for id in std::iter::once(second).chain(picks) {
-            if missing == 0 {
+        }
+        missing = self.missing(wanted, heavier);
+        for (id, second) in picks {
+            // Those on other servers come first: once a pick is not wanted, none after it is.
+            if !missing.wants(second) {
                 break;
             }
             self.dial_target(id);
-            let counted = self.member(id).is_some_and(|member| counts(self, member));
-            missing -= usize::from(counted);
+            let counted = self
+                .member(id)
+                .is_some_and(|member| self.counts_as_warm(member, heavier));
+            missing.fill(counted, second);
         }
     }
 
-    /// Who may be dialled to become a standby, the best first, the marked last.
-    fn to_be_warmed(&self) -> Vec<MemberId> {
+    /// It is, or is about to be, a standby beside an active of this weight.
+    fn counts_as_warm(&self, member: &Member, heavier: Weight) -> bool {
+        // A heavier one that is being tried does not stand in for a standby.
+        let coming = || {
+            self.may_stand_in(member)
+                && matches!(member.link, Link::Dialling { .. })
+                && member.weight <= heavier
+        };
+        self.is_warm(member) || coming()
+    }
+
+    fn missing(&self, wanted: usize, heavier: Weight) -> Missing {
+        let mut missing = Missing {
+            any: wanted,
+            apart: wanted,
+        };
+        for member in &self.members {
+            let counted = self.counts_as_warm(member, heavier);
+            missing.fill(counted, self.is_second_choice(member));
+        }
+        missing
+    }
+
+    /// Who may be dialled to become a standby, and whether only for want of one on another server: the best first, the
+    /// marked after them, and those of the active's own server last.
+    fn to_be_warmed(&self) -> Vec<(MemberId, bool)> {
         let shun = self.shuns_marked();
-        let mut candidates: Vec<&Member> = self
+        let mut candidates: Vec<(&Member, bool)> = self
             .members
             .iter()
             .filter(|member| self.is_dialable(member))
             .filter(|member| member.mark.is_none() || !self.is_shunned(member, shun))
+            .map(|member| (member, self.is_second_choice(member)))
             .collect();
-        candidates.sort_by(|a, b| {
+        candidates.sort_by(|(a, second), (b, other)| {
             let marked = a.mark.is_some().cmp(&b.mark.is_some());
-            marked.then_with(|| self.order(Role::Standby, a, b))
+            second
+                .cmp(other)
+                .then(marked)
+                .then_with(|| self.order(Role::Standby, a, b))
         });
-        candidates.into_iter().map(|member| member.id).collect()
+        candidates
+            .into_iter()
+            .map(|(member, second)| (member.id, second))
+            .collect()
     }
 
     /// It may be counted on beside an active: it stays, or nobody does.
@@ -156,6 +199,8 @@ impl Machine {
             .members
             .iter()
             .filter(|member| proven(member) && self.is_warm(member))
+            // One on the active's own server that is kept for failback takes no standby's place.
+            .filter(|member| !(spared(member) && self.is_second_choice(member)))
             .count();
         let beyond = warm.saturating_sub(count);
         let (mut surplus, unfit): (Vec<&Member>, Vec<&Member>) = self
@@ -163,10 +208,16 @@ impl Machine {
             .iter()
             .filter(|member| standing(member) && !spared(member))
             .partition(|member| self.is_warm(member));
-        surplus.sort_by(|a, b| self.order(Role::Standby, a, b));
+        surplus.sort_by(|a, b| {
+            let second = self.is_second_choice(a).cmp(&self.is_second_choice(b));
+            second.then_with(|| self.order(Role::Standby, a, b))
+        });
         // An unfit one is kept until there are enough that are known to be better: else two that are both unhealthy
         // would take turns.
-        let better = surplus.iter().filter(|member| member.is_healthy()).count();
+        let better = surplus
+            .iter()
+            .filter(|member| member.is_healthy() && !self.is_second_choice(member))
+            .count();
         let worse = if better >= count { unfit } else { Vec::new() };
         let gone: Vec<MemberId> = surplus
             .iter()

@@ -171,6 +171,11 @@ impl Backend for Memory {
         connection.retire();
     }
 
+    /// The address of its server.
+    fn identity(&self, connection: &Connection) -> Option<String> {
+        Some(connection.server().at().to_owned())
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.capabilities
     }

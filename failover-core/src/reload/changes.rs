@@ -17,6 +17,8 @@ pub struct Reloaded {
     pub added: Vec<MemberName>,
     /// Members that go, as soon as the group can do without them.
     pub removed: Vec<MemberName>,
+    /// Members that are not configured any more, and stay because other members tell of them.
+    pub discovered: Vec<MemberName>,
     /// Members with other connection settings: a new connection takes the old one's place once it is proven.
     pub replaced: Vec<MemberName>,
     /// Members with another weight or other rules.
@@ -44,6 +46,7 @@ impl fmt::Display for Reloaded {
         for (what, names) in [
             ("added", &self.added),
             ("removed", &self.removed),
+            ("left to discovery", &self.discovered),
             ("replaced", &self.replaced),
             ("changed", &self.changed),
             ("enabled", &self.enabled),

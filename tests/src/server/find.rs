@@ -1,7 +1,8 @@
 //! Finding the server programs.
 //!
 //! On PATH first: whoever installed a server wants that one tested. Then `target/servers`, where `tests/run` unpacks
-//! what is missing. There is no third way, and above all no skip: a run that silently tested nothing looks green.
+//! what is missing. Servers whose version a test relies on are pinned, and taken from `target/servers` alone. There is no
+//! third way, and above all no skip: a run that silently tested nothing looks green.
 
 use std::env;
 use std::fmt;
@@ -14,17 +15,26 @@ use std::path::{Path, PathBuf};
 pub struct Missing {
     program: String,
     folders: Vec<PathBuf>,
+    /// Whether another version on PATH would not do.
+    pinned: bool,
 }
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{0} is neither on PATH nor in target/servers. The tests need the real server: run `tests/run` (or \
-             `tests/servers` alone) in the workspace, which unpacks it there, or install it \
-             (Debian: `apt-get install {0}`). Looked in:",
-            self.program
-        )?;
+        let (program, cure) = (&self.program, "run `tests/run` (or `tests/servers` alone)");
+        if self.pinned {
+            write!(
+                f,
+                "{program} is not in target/servers. The tests need the real server in its pinned version, which PATH \
+                 may not have: {cure} in the workspace, which fetches it. Looked in:"
+            )?;
+        } else {
+            write!(
+                f,
+                "{program} is neither on PATH nor in target/servers. The tests need the real server: {cure} in the \
+                 workspace, which unpacks it there, or install it (Debian: `apt-get install {program}`). Looked in:"
+            )?;
+        }
         for folder in &self.folders {
             write!(f, " {}", folder.display())?;
         }
@@ -38,13 +48,25 @@ impl std::error::Error for Missing {}
 pub fn find(program: &str) -> Result<PathBuf, Missing> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = env::split_paths(&path).collect();
-    // The second is for a program that was moved off the machine that built it, or that uses this crate from elsewhere.
-    folders.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/servers"));
-    folders.push(PathBuf::from("target/servers"));
-    find_in(program, folders)
+    folders.extend(unpacked());
+    find_in(program, folders, false)
 }
 
-fn find_in(program: &str, folders: Vec<PathBuf>) -> Result<PathBuf, Missing> {
+/// Where `program` is in `target/servers` of the workspace or of the current folder, whatever is on PATH: for servers
+/// that `tests/servers` fetches in one version.
+pub fn find_pinned(program: &str) -> Result<PathBuf, Missing> {
+    find_in(program, unpacked(), true)
+}
+
+/// The second is for a program that was moved off the machine that built it, or that uses this crate from elsewhere.
+fn unpacked() -> Vec<PathBuf> {
+    vec![
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/servers"),
+        PathBuf::from("target/servers"),
+    ]
+}
+
+fn find_in(program: &str, folders: Vec<PathBuf>, pinned: bool) -> Result<PathBuf, Missing> {
     let found = folders
         .iter()
         .map(|folder| folder.join(program))
@@ -52,6 +74,7 @@ fn find_in(program: &str, folders: Vec<PathBuf>) -> Result<PathBuf, Missing> {
     found.ok_or_else(|| Missing {
         program: program.to_owned(),
         folders,
+        pinned,
     })
 }
 
@@ -77,8 +100,15 @@ mod tests {
     }
 
     #[test]
+    fn a_pinned_program_is_not_taken_from_path() {
+        let text = find_pinned("sh").unwrap_err().to_string();
+        assert!(text.starts_with("sh is not in target/servers"), "{text}");
+        assert!(text.contains("`tests/run`"), "{text}");
+    }
+
+    #[test]
     fn a_file_that_cannot_run_is_not_a_program() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR")).to_owned();
-        assert!(find_in("Cargo.toml", vec![here]).is_err());
+        assert!(find_in("Cargo.toml", vec![here], false).is_err());
     }
 }

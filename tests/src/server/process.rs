@@ -17,13 +17,14 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -80,6 +81,26 @@ impl Process {
         Ok(kill(Pid::from_raw(pid), signal)?)
     }
 
+    /// SIGSTOP, and waits until it stands still, at most five seconds.
+    pub fn freeze(&mut self) -> io::Result<()> {
+        self.signal(Signal::SIGSTOP)?;
+        let deadline = Instant::now() + Duration::from_secs(5);
+        // The signal is on its way when kill(2) returns; the state tells when it is there.
+        while !self.is_frozen() {
+            if Instant::now() > deadline {
+                return Err(io::Error::other("SIGSTOP did not stop the server"));
+            }
+            thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// Whether it stands still.
+    pub fn is_frozen(&self) -> bool {
+        // The state follows the name in parentheses.
+        fs::read_to_string(format!("/proc/{}/stat", self.pid())).is_ok_and(|s| s.contains(") T "))
+    }
+
     /// SIGKILL, and waits until it is gone: afterwards its sockets are closed.
     pub fn kill(&mut self) {
         // Both fail only when the child was reaped before.
@@ -131,7 +152,8 @@ impl StartError {
 
     /// Whether the server found its port taken, which another port cures.
     pub(super) fn port_taken(&self) -> bool {
-        self.log.contains("Address already in use")
+        let log = self.log.to_lowercase();
+        log.contains("address already in use")
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::pending;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ pub(crate) struct Broken {
     pub(crate) flaw: Flaw,
     voices: Arc<Mutex<HashMap<MemberName, Signals<Place>>>>,
     connections: Arc<Mutex<HashMap<MemberName, Connection>>>,
+    asked: Arc<AtomicU32>,
 }
 
 impl Broken {
@@ -44,6 +46,7 @@ impl Broken {
             flaw,
             voices: Arc::default(),
             connections: Arc::default(),
+            asked: Arc::default(),
         }
     }
 
@@ -303,6 +306,19 @@ impl Backend for Broken {
             _ => {}
         }
         self.memory.retire(connection).await;
+    }
+
+    fn identity(&self, connection: &Connection) -> Option<String> {
+        let identity = self.memory.identity(connection)?;
+        Some(match self.flaw {
+            Flaw::RestlessIdentity => {
+                let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+                format!("{identity} {asked}")
+            }
+            Flaw::FreshIdentity => format!("{connection:?}"),
+            Flaw::CommonIdentity => "the cluster".to_owned(),
+            _ => identity,
+        })
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -56,6 +56,9 @@ const NO_GROUP: &[&str] = &[
     DROPPED_LEAVES,
 ];
 
+const IDENTITY: &[&str] =
+    &["identity: all connections to a member name one server, and those to another member another"];
+
 const LOSS: &[&str] = &[
     "loss: an idle connection says in time that its member died",
     "loss: it is said once, also when operations and proofs meet it",
@@ -105,6 +108,21 @@ pub(crate) const EXPECTED: &[Case] = &[
     Case {
         flaw: Flaw::MisnamedRefusal,
         contract: &["connect: a dead member refuses at once"],
+        engine: &[],
+    },
+    Case {
+        flaw: Flaw::RestlessIdentity,
+        contract: IDENTITY,
+        engine: &[],
+    },
+    Case {
+        flaw: Flaw::FreshIdentity,
+        contract: IDENTITY,
+        engine: &[],
+    },
+    Case {
+        flaw: Flaw::CommonIdentity,
+        contract: IDENTITY,
         engine: &[],
     },
     Case {

@@ -25,6 +25,12 @@ pub(crate) enum Flaw {
     LingeringConnect,
     /// A refusal is told as a loss.
     MisnamedRefusal,
+    /// A server is called something else whenever it is asked for.
+    RestlessIdentity,
+    /// Every connection is a server of its own.
+    FreshIdentity,
+    /// All servers are one.
+    CommonIdentity,
     /// A proof asks nobody.
     HollowProof,
     /// A proof that is dropped takes its connection along.

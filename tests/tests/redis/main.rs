@@ -11,4 +11,5 @@ mod fred;
 mod leaks;
 mod loss;
 mod moves;
+mod pubsub;
 mod roles;

@@ -4,8 +4,8 @@ use backend_api::Generation;
 
 use super::{Job, Observer, Step, Violation};
 use crate::config::Standby;
-use crate::machine::member::Link;
-use crate::machine::{Action, MemberId, Phase};
+use crate::machine::member::{Link, Member, Stage};
+use crate::machine::{Action, Machine, MemberId, Phase};
 
 /// A member is dialled only while it has neither a connection nor a dial.
 pub(super) fn one_dial_per_member(observer: &Observer, action: &Action) -> Result<(), Violation> {
@@ -38,6 +38,46 @@ pub(super) fn one_loop_in_an_outage(
     let others = observer.jobs.values().any(|(job, ..)| *job == Job::Connect);
     if outage && !wanted && others {
         return Err(format!("{id:?} was dialled beside another dial"));
+    }
+    Ok(())
+}
+
+/// With enough standbys nobody is dialled whose last connection ended at the active's own server, but for a move, for
+/// failback, or because it was itself a standby just now.
+pub(super) fn nobody_is_dialled_to_share(
+    observer: &Observer,
+    step: &Step<'_>,
+    action: &Action,
+) -> Result<(), Violation> {
+    let (Action::Connect(id, ..), Standby::Count(count)) = (action, step.after.rules.standby)
+    else {
+        return Ok(());
+    };
+    let machine = step.after;
+    let steady = machine.phase == Phase::Running
+        && step.before.active.is_some()
+        && step.before.active == machine.active
+        && machine.switch == step.before.switch
+        && machine.switch.is_none();
+    let weight = |id| machine.member(id).map(|member| member.weight);
+    let returns = machine.rules.failback.enabled && weight(*id) > machine.active.and_then(weight);
+    let enough = |machine: &Machine| {
+        let armed = |member: &&Member| {
+            member.stage() == Some(Stage::Standby) && member.stays() && !member.is_unhealthy()
+        };
+        machine.members.iter().filter(armed).count() >= (count as usize).max(1)
+    };
+    let replaces = machine
+        .member(*id)
+        .is_some_and(|member| member.replaces.is_some());
+    if steady
+        && observer.is_twin(machine, *id)
+        && !returns
+        && !replaces
+        && enough(step.before)
+        && enough(machine)
+    {
+        return Err(format!("{id:?} was dialled to share the active's server"));
     }
     Ok(())
 }

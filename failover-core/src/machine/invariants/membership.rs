@@ -2,7 +2,7 @@
 
 use super::{Observer, Step, Violation};
 use crate::machine::member::Stage;
-use crate::machine::{Action, Input, MemberId, Phase};
+use crate::machine::{Action, Input, Machine, MemberId, Phase, Request};
 
 /// A member with a connection of use is replaced only by one that is proven and not known to be unfit.
 pub(super) fn proven_before_it_replaces(
@@ -42,9 +42,7 @@ pub(super) fn proven_before_it_replaces(
 
 /// A group that has members that take part keeps one.
 pub(super) fn somebody_takes_part(step: &Step<'_>) -> Result<(), Violation> {
-    let any = |machine: &crate::machine::Machine| {
-        machine.members.iter().any(|member| member.takes_part())
-    };
+    let any = |machine: &Machine| machine.members.iter().any(|member| member.takes_part());
     let open = !matches!(step.after.phase, Phase::Closing | Phase::Closed);
     if open && any(step.before) && !any(step.after) {
         return Err("nobody takes part any more".to_owned());
@@ -71,6 +69,28 @@ pub(super) fn successors_stand_aside(step: &Step<'_>) -> Result<(), Violation> {
         if !aside || rivals > 1 || step.after.member(old).is_none() {
             return Err(format!("{:?} is to replace {old:?}: {member:?}", member.id));
         }
+    }
+    Ok(())
+}
+
+/// Nobody goes because some connection other than the active one does not tell of it.
+pub(super) fn only_the_active_is_believed(step: &Step<'_>) -> Result<(), Violation> {
+    let [Input::Request(_, Request::Untold { member, by })] = step.inputs else {
+        return Ok(());
+    };
+    let mut members = step.before.members.iter();
+    let decides = members.any(|one| one.stage() == Some(Stage::Active) && one.is(*by));
+    let goes = |machine: &Machine| {
+        let found = machine.members.iter().find(|one| one.id == *member);
+        found.is_none_or(|found| found.outgoing.is_some() || found.leaving.is_some())
+    };
+    // Deadlines that come in the same step may have let it go.
+    let timely = step
+        .before
+        .next_deadline()
+        .is_none_or(|at| at > step.after.now);
+    if timely && !decides && !goes(step.before) && goes(step.after) {
+        return Err(format!("{member:?} goes on the word of {by}"));
     }
     Ok(())
 }

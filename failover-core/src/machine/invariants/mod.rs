@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use backend_api::Generation;
 
-use super::{Action, Input, Machine, MemberId, Op, RequestId, Time};
+use super::{Action, Identity, Input, Machine, MemberId, Op, RequestId, Time};
 
 /// A broken invariant, in words.
 pub(super) type Violation = String;
@@ -53,6 +53,8 @@ pub(super) struct Observer {
     jobs: BTreeMap<Op, (Job, MemberId, Generation)>,
     active: Option<(MemberId, Generation)>,
     asked: BTreeSet<RequestId>,
+    /// Where the last connection of each member ended.
+    servers: BTreeMap<MemberId, Option<Identity>>,
     started: bool,
     failed: bool,
     closed: bool,
@@ -74,6 +76,7 @@ impl Observer {
             traffic::an_open_active_stays(self, step, action)?;
             links::one_dial_per_member(self, action)?;
             links::one_loop_in_an_outage(self, step, action)?;
+            links::nobody_is_dialled_to_share(self, step, action)?;
             links::retired_once(self, action)?;
             promises::answered_once(self, action)?;
             promises::told_once(self, action)?;
@@ -82,10 +85,12 @@ impl Observer {
         }
         traffic::at_most_one_active(self, step)?;
         traffic::the_fit_come_first(step)?;
+        traffic::other_servers_come_first(self, step)?;
         traffic::no_replica_carries_traffic(step)?;
         traffic::failback_goes_up(step)?;
         membership::somebody_takes_part(step)?;
         membership::successors_stand_aside(step)?;
+        membership::only_the_active_is_believed(step)?;
         links::nothing_is_forgotten(self, step)?;
         promises::everything_has_a_deadline(step)?;
         promises::nothing_is_left_undone(step)?;
@@ -95,6 +100,14 @@ impl Observer {
     /// How many callers still wait.
     pub(super) fn waiting(&self) -> usize {
         self.asked.len()
+    }
+
+    /// The last connection of a member ended where the active's did.
+    pub(super) fn is_twin(&self, machine: &Machine, id: MemberId) -> bool {
+        let server = |id| self.servers.get(&id).copied().flatten();
+        machine.active.is_some_and(|active| {
+            active != id && server(id).is_some() && server(active) == server(id)
+        })
     }
 
     /// Connections that were opened and whose end nobody asked for.
@@ -108,8 +121,11 @@ impl Observer {
     fn hear(&mut self, step: &Step<'_>) {
         for input in step.inputs {
             match *input {
-                Input::Connected(member, generation, op) => {
-                    self.jobs.remove(&op);
+                Input::Connected(member, generation, op, server) => {
+                    let awaited = self.jobs.remove(&op).is_some();
+                    if awaited {
+                        self.servers.insert(member, server);
+                    }
                     self.seen.insert(
                         generation,
                         Seen {
@@ -181,7 +197,10 @@ impl Observer {
             Action::Started => self.started = true,
             Action::StartFailed => self.failed = true,
             Action::Closed => self.closed = true,
-            Action::Forget(_) | Action::Replaced(..) | Action::Tell(_) => {}
+            Action::Forget(id) => {
+                self.servers.remove(&id);
+            }
+            Action::Replaced(..) | Action::Tell(_) => {}
         }
     }
 

@@ -151,6 +151,36 @@ pub(super) fn the_fit_come_first(step: &Step<'_>) -> Result<(), Violation> {
     }
 }
 
+/// Traffic that has to leave an active does not stay on its server while another one would do.
+pub(super) fn other_servers_come_first(
+    observer: &Observer,
+    step: &Step<'_>,
+) -> Result<(), Violation> {
+    let (before, after) = (step.before, step.after);
+    let Some(switch) = after.switch.as_ref().filter(|_| before.switch.is_none()) else {
+        return Ok(());
+    };
+    let forced_out = matches!(
+        switch.reason,
+        Reason::Health | Reason::Breaker | Reason::LameDuck | Reason::Removed
+    );
+    if !forced_out || !observer.is_twin(after, switch.to) {
+        return Ok(());
+    }
+    let apart = after.members.iter().find(|member| {
+        Some(member.id) != after.active
+            && after.is_fit(member)
+            && !observer.is_twin(after, member.id)
+    });
+    match apart {
+        Some(apart) => Err(format!(
+            "traffic goes to {:?}, on the same server, with {:?} at hand",
+            switch.to, apart.id
+        )),
+        None => Ok(()),
+    }
+}
+
 /// As the rules say it, not as the machine computes it.
 fn is_held_back(machine: &Machine, member: &Member) -> bool {
     member.mark.is_some()

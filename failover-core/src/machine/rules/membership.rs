@@ -4,7 +4,7 @@ use backend_api::Weight;
 
 use crate::machine::member::{Leaving, Link, Member};
 use crate::machine::timers::Timer;
-use crate::machine::{Action, Answer, Machine, MemberId, NewMember, Refusal, RequestId};
+use crate::machine::{Action, Answer, Machine, MemberId, NewMember, News, Refusal, RequestId};
 
 impl Machine {
     pub(in crate::machine) fn add(&mut self, request: RequestId, new: NewMember) {
@@ -12,8 +12,9 @@ impl Machine {
             self.refuse(request, Refusal::Duplicate);
             return;
         }
-        let ticket = self.random.ticket();
+        let (id, ticket) = (new.id, self.random.ticket());
         self.members.push(Member::new(new, ticket));
+        self.tell(News::Added(id));
         self.answer(request, Answer::Done);
     }
 

@@ -2,9 +2,11 @@
 //! ([`super::settle`], [`super::choose`] or [`super::switch`]), and is not spread over the rest.
 
 pub(super) mod breaker;
+pub(super) mod discovery;
 pub(super) mod failback;
 mod force;
 mod grace;
+mod identity;
 mod lame_duck;
 mod membership;
 mod outgoing;

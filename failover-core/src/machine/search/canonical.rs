@@ -107,6 +107,7 @@ fn member(canon: &mut Canon, member: &Member) {
     canon.put((member.leaving.map(|(how, _)| how), member.outgoing));
     canon.put((member.replaces, member.place));
     canon.put(member.rules.health.interval);
+    canon.put(member.server);
     canon.put(std::mem::discriminant(&member.link));
     match &member.link {
         Link::Cold => {}

@@ -96,11 +96,13 @@ pub(in crate::machine) enum Call {
     Mark(u32),
     Clear(u32),
     Rehome,
-    /// Other settings for it, as a new configuration says; the next five too.
+    /// Other settings for it, as a new configuration says; the next three and the last two too.
     Replace(u32),
     KeepAsIs(u32),
     PhaseOut(u32),
     PhaseDown(u32),
+    /// The first is not told of any more, says the second.
+    Untold(u32, u32),
     /// Halves or doubles its interval of checks.
     Retune(u32),
     /// From all standbys to one, and back.
@@ -150,6 +152,15 @@ impl Call {
         calls
     }
 
+    /// What members may tell of one another.
+    pub(in crate::machine) fn told(members: u32) -> Vec<Call> {
+        let pairs = (0..members).flat_map(|id| (0..members).map(move |by| Call::Untold(id, by)));
+        let mut calls = vec![Call::Add];
+        calls.extend(pairs);
+        calls.extend((0..members).map(Call::Enable));
+        calls
+    }
+
     pub(super) fn request(self, machine: &Machine) -> Request {
         let window = End::Drain(Duration::from_secs(2));
         match self {
@@ -175,6 +186,15 @@ impl Call {
             Call::KeepAsIs(id) => Request::KeepAsIs(MemberId(id)),
             Call::PhaseOut(id) => phase_out(id, true),
             Call::PhaseDown(id) => phase_out(id, false),
+            Call::Untold(id, by) => {
+                let by = machine.member(MemberId(by));
+                Request::Untold {
+                    member: MemberId(id),
+                    by: by
+                        .and_then(|by| by.open())
+                        .map_or(Generation(0), |open| open.generation),
+                }
+            }
             Call::Retune(id) => {
                 let (id, usual) = (MemberId(id), machine.rules.member.clone());
                 let mut rules = usual.clone();

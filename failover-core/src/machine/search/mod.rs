@@ -16,7 +16,7 @@ use std::collections::HashSet;
 
 use canonical::fingerprint;
 pub(super) use event::{Call, Event, weight};
-pub(super) use world::World;
+pub(super) use world::{Servers, World};
 
 /// Whether the large sizes are asked for, with `tests/nightly`. Known when it is built: nothing here reads the world.
 pub(super) fn nightly() -> bool {

@@ -4,8 +4,8 @@ use super::event::Event;
 use super::world::{Flight, World};
 use crate::config::Standby;
 use crate::machine::invariants::Violation;
-use crate::machine::member::{Mark, Stage};
-use crate::machine::{Input, Phase, Time};
+use crate::machine::member::{Mark, Member, Stage};
+use crate::machine::{Input, MemberId, Phase, Time};
 
 impl World {
     /// From here on nothing fails: is there an active, with its standby, and is everybody answered, in bounded time?
@@ -72,7 +72,37 @@ impl World {
             (member.outgoing.is_none() || !others)
                 && (member.replaces.is_none() || member.mark.is_some())
         });
-        settled && machine.switch.is_none() && armed >= wanted.min(eligible)
+        settled
+            && machine.switch.is_none()
+            && armed >= wanted.min(eligible)
+            && self.stands_apart(active, wanted)
+    }
+
+    /// No standby shares the active's server while another eligible member could be one: with all of them connected, at
+    /// least one stands by elsewhere.
+    fn stands_apart(&self, active: MemberId, wanted: usize) -> bool {
+        let machine = &self.machine;
+        let twin = |member: &Member| self.observer.is_twin(machine, member.id);
+        let others = || {
+            let members = machine.members.iter();
+            members.filter(|member| member.id != active && member.takes_part())
+        };
+        let could = others().filter(|member| !twin(member) && member.mark.is_none());
+        let armed =
+            |member: &&Member| member.stage() == Some(Stage::Standby) && !member.is_unhealthy();
+        let apart = others()
+            .filter(|member| !twin(member))
+            .filter(armed)
+            .count();
+        let weight = machine.member(active).map(|active| active.weight);
+        let sharing = others()
+            .filter(|member| twin(member))
+            .filter(armed)
+            // Kept for failback, and no standby's substitute.
+            .filter(|member| !machine.rules.failback.enabled || Some(member.weight) <= weight)
+            .count();
+        let shares = machine.rules.standby != Standby::All && apart >= wanted && sharing > 0;
+        apart >= wanted.min(could.count()) && !shares
     }
 
     /// The state in a few words, for whoever reads a history.

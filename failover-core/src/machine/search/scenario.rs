@@ -6,7 +6,7 @@ use std::time::Duration;
 use backend_api::Capabilities;
 
 use super::event::{Call, weight};
-use super::world::World;
+use super::world::{Servers, World};
 use crate::config::{
     Breaker, Failback, HealthRules, LameDuck, LameDuckAction, MemberRules, Reconnect, Rules,
     Standby, Startup, Timeouts,
@@ -22,6 +22,7 @@ pub(super) struct Scenario {
     pub(super) faults: u8,
     pub(super) calls: u8,
     pub(super) callable: Vec<Call>,
+    pub(super) servers: Servers,
     /// Begins with a running group instead of its start.
     pub(super) settled: bool,
 }
@@ -41,7 +42,8 @@ impl Scenario {
             })
             .collect();
         let capabilities = Capabilities::new().serving_again_after_drain();
-        let world = World::new(Arc::new(self.rules.clone()), capabilities, members, 0);
+        let world =
+            World::new(Arc::new(self.rules.clone()), capabilities, members, 0).on(self.servers);
         let world = if self.settled {
             world.well()
         } else {
@@ -113,6 +115,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         faults: 3,
         calls: 0,
         callable: Vec::new(),
+        servers: Servers::Unknown,
         settled: false,
     };
     let settled = Scenario {
@@ -177,6 +180,42 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             ..three.clone()
         },
         Scenario {
+            name: "three on two servers, counted",
+            rules: counted(unchecked(rules())),
+            servers: Servers::Fixed(2),
+            ..three.clone()
+        },
+        Scenario {
+            name: "three on two servers, checked, called",
+            rules: counted(rules()),
+            servers: Servers::Fixed(2),
+            faults: 1,
+            calls: 2,
+            callable: Call::all(3),
+            ..three.clone()
+        },
+        Scenario {
+            name: "three on one server, counted, called",
+            rules: counted(unchecked(rules())),
+            servers: Servers::Fixed(1),
+            faults: 2,
+            calls: 1,
+            callable: Call::all(3),
+            ..three.clone()
+        },
+        Scenario {
+            name: "three behind a balancer, counted",
+            rules: counted(unchecked(rules())),
+            servers: Servers::Shifting(2),
+            ..three.clone()
+        },
+        Scenario {
+            name: "three on two servers, all",
+            rules: unchecked(rules()),
+            servers: Servers::Fixed(2),
+            ..three.clone()
+        },
+        Scenario {
             name: "three, counted and checked",
             rules: counted(rules()),
             ..three.clone()
@@ -209,6 +248,14 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             faults: 1,
             calls: 3,
             callable: [Call::reload(2), Call::all(2)].concat(),
+            ..settled.clone()
+        },
+        Scenario {
+            name: "two, counted, unchecked, told of each other",
+            rules: counted(unchecked(rules())),
+            faults: 2,
+            calls: 2,
+            callable: Call::told(3),
             ..settled.clone()
         },
         Scenario {

@@ -7,7 +7,9 @@ use super::event::{Call, Event, Trouble};
 use crate::machine::invariants::{Observer, Step, Violation};
 use crate::machine::member::Stage;
 use crate::machine::mutation::Mutation;
-use crate::machine::{Action, Input, Machine, MemberId, NewMember, Op, RequestId, Time, Verdict};
+use crate::machine::{
+    Action, Identity, Input, Machine, MemberId, NewMember, Op, RequestId, Time, Verdict,
+};
 
 /// Something that will be answered, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,15 +31,37 @@ pub(in crate::machine) enum Work {
 }
 
 impl Flight {
-    fn well(self) -> Input {
+    fn well(self, servers: Servers) -> Input {
         match self {
             Flight::Dial(id, generation, op) | Flight::Late(id, generation, op) => {
-                Input::Connected(id, generation, op)
+                Input::Connected(id, generation, op, servers.of(id, generation))
             }
             Flight::Task(_, id, _, op) => Input::Done(id, op),
             Flight::Check(id, _, op) => Input::Checked(id, op, Verdict::Healthy),
             Flight::Retire(id, generation) => Input::Retired(id, generation),
         }
+    }
+}
+
+/// At which servers connections end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::machine) enum Servers {
+    /// Nobody can tell.
+    Unknown,
+    /// So many, the members in turn; those of one are all the same.
+    Fixed(u32),
+    /// So many, and each dial ends at the next one, as behind a load balancer.
+    Shifting(u32),
+}
+
+impl Servers {
+    fn of(self, id: MemberId, generation: Generation) -> Option<Identity> {
+        match self {
+            Servers::Unknown => None,
+            Servers::Fixed(count) => Some(u64::from(id.0 / 2 % count)),
+            Servers::Shifting(count) => Some((u64::from(id.0) + generation.0) % u64::from(count)),
+        }
+        .map(Identity)
     }
 }
 
@@ -51,6 +75,7 @@ pub(in crate::machine) struct World {
     pub(super) faults: u8,
     pub(super) calls: u8,
     next_request: u64,
+    servers: Servers,
 }
 
 impl World {
@@ -67,7 +92,13 @@ impl World {
             faults: u8::MAX,
             calls: u8::MAX,
             next_request: 0,
+            servers: Servers::Unknown,
         }
+    }
+
+    pub(in crate::machine) fn on(mut self, servers: Servers) -> Self {
+        self.servers = servers;
+        self
     }
 
     pub(super) fn limited(mut self, faults: u8, calls: u8) -> Self {
@@ -162,9 +193,11 @@ impl World {
         let mut now = self.machine.now;
         let mut fault = !matches!(event, Event::Well(_) | Event::Burst | Event::Call(_));
         let input = match event {
-            Event::Well(index) => self.flight.remove(index).well(),
+            Event::Well(index) => self.flight.remove(index).well(self.servers),
             Event::Burst => {
-                let all: Vec<Input> = self.flight.drain(..).map(Flight::well).collect();
+                let servers = self.servers;
+                let well = |flight: Flight| flight.well(servers);
+                let all: Vec<Input> = self.flight.drain(..).map(well).collect();
                 return self.handle(now, &all);
             }
             Event::Crash => {

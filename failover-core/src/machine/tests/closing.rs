@@ -97,7 +97,7 @@ fn a_dial_that_comes_back_after_it_was_given_up_is_ended() {
     story.run(0);
     let dial = story.log.iter().find_map(|(_, action)| match action {
         Action::Connect(id, generation, op, _) if id.0 == 0 => {
-            Some(Input::Connected(*id, *generation, *op))
+            Some(Input::Connected(*id, *generation, *op, None))
         }
         _ => None,
     });

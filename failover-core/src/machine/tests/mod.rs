@@ -4,9 +4,11 @@
 mod breaker;
 mod checks;
 mod closing;
+mod discovery;
 mod failback;
 mod failover;
 mod grace;
+mod identity;
 mod lame_duck;
 mod membership;
 mod outage;

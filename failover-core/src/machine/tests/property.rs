@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use crate::config::{Failback, LameDuckAction, Rules, Standby, Startup};
-use crate::machine::search::{Call, Event, World, nightly, weight};
+use crate::machine::search::{Call, Event, Servers, World, nightly, weight};
 use crate::machine::{MemberId, NewMember};
 
 #[derive(Clone, Debug)]
@@ -26,6 +26,7 @@ struct Group {
     startup: u8,
     rotating: bool,
     serves_again: bool,
+    servers: u8,
     seed: u64,
 }
 
@@ -38,7 +39,7 @@ fn group() -> impl Strategy<Value = Group> {
         0_u8..3,
         any::<bool>(),
     );
-    let rest = (0_u8..4, any::<bool>(), any::<bool>(), any::<u64>());
+    let rest = (0_u8..4, any::<bool>(), any::<bool>(), any::<u64>(), 0_u8..6);
     (vec(1_u8..4, 1..=6), rules, rest).prop_map(|(weights, rules, rest)| Group {
         weights,
         standby: rules.0,
@@ -50,6 +51,7 @@ fn group() -> impl Strategy<Value = Group> {
         startup: rest.0,
         rotating: rest.1,
         serves_again: rest.2,
+        servers: rest.4,
         seed: rest.3,
     })
 }
@@ -110,7 +112,15 @@ impl Group {
         } else {
             Capabilities::new()
         };
-        World::new(rules, capabilities, members, self.seed).begun()
+        let servers = match self.servers {
+            0..3 => Servers::Unknown,
+            3 => Servers::Fixed(1),
+            4 => Servers::Fixed(2),
+            _ => Servers::Shifting(2),
+        };
+        World::new(rules, capabilities, members, self.seed)
+            .on(servers)
+            .begun()
     }
 }
 
@@ -133,7 +143,12 @@ fn choose(world: &World, calls: &[Call], draw: u16) -> Option<Event> {
 fn live(group: &Group, draws: &[u16], mut tell: impl FnMut(String)) -> Result<(), String> {
     let mut world = group.world();
     let size = u32::try_from(group.weights.len()).unwrap_or(0);
-    let calls = [Call::all(size + 2), Call::reload(size + 2)].concat();
+    let calls = [
+        Call::all(size + 2),
+        Call::reload(size + 2),
+        Call::told(size + 2),
+    ]
+    .concat();
     for draw in draws {
         if let Some(event) = choose(&world, &calls, *draw) {
             let actions = world.happen(event)?;

@@ -11,8 +11,8 @@ use backend_api::{Capabilities, Generation, Weight};
 use crate::config::{MemberRules, Rules};
 use crate::machine::invariants::{Observer, Step};
 use crate::machine::{
-    Action, Answer, End, Failure, Input, LinkView, Machine, MemberId, MemberView, NewMember, News,
-    Op, Reason, Request, RequestId, Time, Verdict,
+    Action, Answer, End, Failure, Identity, Input, LinkView, Machine, MemberId, MemberView,
+    NewMember, News, Op, Reason, Request, RequestId, Time, Verdict,
 };
 
 /// How a member answers, and after how long.
@@ -61,6 +61,8 @@ pub(super) struct Story {
     rules: Rules,
     observer: Observer,
     manners: Vec<Manner>,
+    /// At which server the connections of each member end.
+    servers: Vec<Option<Identity>>,
     /// Answers on their way, in the order in which they arrive.
     due: BTreeMap<(u64, u64), (Option<Op>, Input)>,
     sent: u64,
@@ -105,6 +107,7 @@ impl Story {
             rules,
             observer: Observer::default(),
             manners: vec![Manner::default(); weights.len() + 5],
+            servers: vec![None; weights.len() + 5],
             due: BTreeMap::new(),
             sent: 0,
             now: 0,
@@ -120,6 +123,14 @@ impl Story {
         assert_eq!(story.active(), Some(0));
         story.log.clear();
         story
+    }
+
+    /// From here on the connections of the members, in their order, end at these servers.
+    pub(super) fn on(mut self, servers: &[u64]) -> Self {
+        for (known, server) in self.servers.iter_mut().zip(servers) {
+            *known = Some(Identity(*server));
+        }
+        self
     }
 
     pub(super) fn manner(&mut self, id: u32) -> &mut Manner {
@@ -176,7 +187,7 @@ impl Story {
             Action::Connect(id, generation, op, _) => (
                 manner(id).dial,
                 Some(*op),
-                Input::Connected(*id, *generation, *op),
+                Input::Connected(*id, *generation, *op, self.servers[id.0 as usize]),
             ),
             Action::Prove(id, _, op) => (manner(id).prove, Some(*op), Input::Done(*id, *op)),
             Action::Arm(id, _, op) => (manner(id).arm, Some(*op), Input::Done(*id, *op)),
@@ -209,7 +220,7 @@ impl Story {
                     Input::Checked(id, op, Verdict::Unhealthy { read_only }),
                 )
             }
-            (Reply::Badly(after, _), Input::Connected(id, _, op)) => {
+            (Reply::Badly(after, _), Input::Connected(id, _, op, _)) => {
                 (after, Input::ConnectFailed(id, op))
             }
             (Reply::Badly(after, failure), Input::Done(id, op)) => {

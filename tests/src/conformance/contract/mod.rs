@@ -5,6 +5,7 @@
 
 mod connect;
 mod drain;
+mod identity;
 mod loss;
 mod promote;
 mod prove;
@@ -18,6 +19,7 @@ use super::suite::Suite;
 pub(super) async fn run<H: Harness>(suite: &mut Suite<'_, H>) {
     settings::run(suite).await;
     connect::run(suite).await;
+    identity::run(suite).await;
     prove::run(suite).await;
     loss::run(suite).await;
     signals::run(suite).await;

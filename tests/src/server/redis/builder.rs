@@ -13,6 +13,7 @@ use crate::server::StartError;
 pub struct RedisBuilder {
     pub(super) port: Option<u16>,
     pub(super) password: Option<String>,
+    pub(super) newest: bool,
     lines: Vec<String>,
 }
 
@@ -21,6 +22,13 @@ impl RedisBuilder {
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
         self.port = Some(port);
+        self
+    }
+
+    /// The newest Redis that `tests/servers` has pinned (8.2), whatever PATH has. Without it: the system's, or Debian's 7.0.
+    #[must_use]
+    pub fn newest(mut self) -> Self {
+        self.newest = true;
         self
     }
 

@@ -19,7 +19,7 @@ use nix::sys::signal::Signal;
 
 use super::folder::Folder;
 use super::process::{Process, StartError};
-use super::{find, ports};
+use super::{find, find_pinned, ports};
 
 pub use builder::RedisBuilder;
 pub use resp::{CliError, Reply};
@@ -69,8 +69,12 @@ impl RedisServer {
     }
 
     fn open(settings: RedisBuilder) -> Result<Self, StartError> {
-        let program =
-            find("redis-server").map_err(|error| StartError::new(error.to_string(), ""))?;
+        let program = if settings.newest {
+            find_pinned("redis-server-8")
+        } else {
+            find("redis-server")
+        };
+        let program = program.map_err(|error| StartError::new(error.to_string(), ""))?;
         let failed = |error| StartError::new(format!("redis-server: {error}"), "");
         let mut server = Self {
             process: Mutex::new(None),
@@ -174,14 +178,9 @@ impl RedisServer {
     /// When the server is not running.
     #[track_caller]
     pub fn freeze(&self) {
-        self.signal(Signal::SIGSTOP);
-        let stat = format!("/proc/{}/stat", self.pid());
-        let deadline = Instant::now() + LOOK;
-        // The signal is on its way when kill(2) returns; the state, after the name in parentheses, tells when it is there.
-        while !fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T ")) {
-            assert!(Instant::now() < deadline, "SIGSTOP did not stop the server");
-            thread::yield_now();
-        }
+        let mut process = self.process();
+        let process = process.as_mut().expect("the server was killed");
+        process.freeze().expect("the server is running");
     }
 
     /// SIGCONT: a frozen server goes on where it stood.

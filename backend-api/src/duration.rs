@@ -1,4 +1,13 @@
-//! Durations as configurations write them: `"500ms"`, `"2s"`, `"1m"`.
+//! Durations as configurations write them: `"500ms"`, `"2s"`, `"1m"`, for the options and settings of backends.
+//!
+//! ```
+//! # use std::time::Duration;
+//! #[derive(serde::Deserialize)]
+//! struct Options {
+//!     #[serde(default, deserialize_with = "backend_api::duration::optional")]
+//!     keepalive: Option<Duration>,
+//! }
+//! ```
 //!
 //! A number without a unit is refused: nobody should have to guess it.
 
@@ -6,8 +15,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de};
 
-/// Reads `"500ms"`, `"1.5s"`, `"1m"` or `"1h"`.
-pub(super) fn parse(text: &str) -> Result<Duration, String> {
+/// Reads `"500ms"`, `"1.5s"`, `"1m"` or `"1h"`. The error is a text for people.
+pub fn parse(text: &str) -> Result<Duration, String> {
     let explain = || format!("{text:?} is not a duration: write \"500ms\", \"2s\" or \"1m\"");
     let split = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -24,8 +33,13 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| explain())
 }
 
+/// Reads a value that is there.
+pub fn required<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    parse(&String::deserialize(from)?).map_err(de::Error::custom)
+}
+
 /// Reads a value that may be absent.
-pub(super) fn optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+pub fn optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
     Option::<String>::deserialize(from)?
         .map(|text| parse(&text).map_err(de::Error::custom))
         .transpose()

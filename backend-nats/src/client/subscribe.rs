@@ -1,0 +1,117 @@
+//! Subscribing on whichever connection is active, and on every later one.
+
+use std::sync::Arc;
+
+use async_nats::Subject;
+use async_nats::subject::ToSubject;
+use backend_api::{Error, ErrorKind, Outcome};
+
+use super::{FailoverClient, Shared};
+use crate::connection::Connection;
+use crate::subscription::{Delivery, Entry, Subscription, leave};
+
+impl FailoverClient {
+    /// Subscribes, [at least once](Delivery::default). When it returns, the active's server knows of it; the others of a
+    /// cluster hear of it a moment later. Dropped before that, there is no subscription.
+    pub async fn subscribe(&self, subject: impl ToSubject) -> Result<Subscription, Error> {
+        self.subscribe_with(subject, Delivery::default()).await
+    }
+
+    /// Subscribes with a choice of what a switch may do.
+    pub async fn subscribe_with(
+        &self,
+        subject: impl ToSubject,
+        delivery: Delivery,
+    ) -> Result<Subscription, Error> {
+        self.subscription(subject.to_subject(), None, delivery)
+            .await
+    }
+
+    /// Subscribes as one of a group of which each message reaches one, [at least once](Delivery::default): that loses and
+    /// doubles nothing on planned moves.
+    pub async fn queue_subscribe(
+        &self,
+        subject: impl ToSubject,
+        queue: impl Into<String>,
+    ) -> Result<Subscription, Error> {
+        self.queue_subscribe_with(subject, queue, Delivery::default())
+            .await
+    }
+
+    /// The same with a choice of what a switch may do.
+    pub async fn queue_subscribe_with(
+        &self,
+        subject: impl ToSubject,
+        queue: impl Into<String>,
+        delivery: Delivery,
+    ) -> Result<Subscription, Error> {
+        self.subscription(subject.to_subject(), Some(queue.into()), delivery)
+            .await
+    }
+
+    async fn subscription(
+        &self,
+        subject: Subject,
+        queue: Option<String>,
+        delivery: Delivery,
+    ) -> Result<Subscription, Error> {
+        delivery.check(queue.is_some())?;
+        // Its own guard: dropped on the way, the entry is gone.
+        let entry = self.shared.registry.add(subject, queue, delivery);
+        let subscription = Subscription::new(entry.clone(), self.shared.clone(), self.slot.clone());
+        loop {
+            let lease = self.slot.lease().await?;
+            let answer = attach(&self.shared, &entry, lease.connection()).await;
+            let (member, epoch) = (lease.member().clone(), lease.epoch());
+            let Err(error) = answer else {
+                lease.finish(Outcome::Success);
+                return Ok(subscription);
+            };
+            match error.kind() {
+                ErrorKind::Lost | ErrorKind::Retired | ErrorKind::Timeout => {
+                    lease.finish(Outcome::Failure);
+                }
+                _ => {
+                    lease.finish(Outcome::Neutral);
+                    return Err(error.with_member(&member).with_operation("subscribe"));
+                }
+            }
+            // The next active gets it with its promotion; this waits for that.
+            if self.slot.moved_from(epoch).await.is_err() {
+                return Err(error.with_member(&member).with_operation("subscribe"));
+            }
+        }
+    }
+}
+
+/// Brings an entry to where it should be now.
+async fn attach(shared: &Shared, entry: &Arc<Entry>, active: &Connection) -> Result<(), Error> {
+    let mut sides = shared.registry.wanted(entry);
+    if entry.delivery() == Delivery::AtMostOnce {
+        // On one only: the one that counts.
+        sides = sides.pop().into_iter().collect();
+    }
+    if sides.is_empty() {
+        sides.push(active.clone());
+    }
+    let last = sides.len() - 1;
+    for (at, side) in sides.iter().enumerate() {
+        let done = async {
+            entry.attach(side).await?;
+            side.round_trip_within(side.operation()).await?;
+            if !shared.registry.wants(side.generation(), entry)
+                && entry.delivery() != Delivery::AtMostOnce
+            {
+                // It was left by all meanwhile.
+                leave(side, std::slice::from_ref(entry)).await?;
+            }
+            Ok(())
+        };
+        match done.await {
+            // One that goes down beside the active takes nothing with it.
+            Err(_) if at != last && side.has_ended() => {}
+            done => done?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! What the client says about its connection, and how the engine hears of it.
+//!
+//! The client's channel of events holds 128 and drops what does not fit, so everything here is quick: a few flags, and
+//! signals, which never block.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_nats::{Event, ServerError};
+use backend_api::{Error, ErrorKind, Signals};
+use tokio::sync::watch;
+
+use crate::config::Settings;
+
+/// What is known of a connection, for everybody who works on it.
+pub(crate) struct State {
+    /// It was opened: before that its end is the dial's, which may try elsewhere.
+    opened: AtomicBool,
+    /// The client's task was told to end, or has ended.
+    ended: AtomicBool,
+    /// The engine ended it.
+    retired: AtomicBool,
+    /// Messages that were dropped because a reader was too slow.
+    dropped: AtomicU64,
+    /// The task is gone, and its socket with it.
+    gone: watch::Sender<bool>,
+    /// What the server forbade last.
+    forbidden: watch::Sender<Option<String>>,
+    lame_duck: AtomicBool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            opened: AtomicBool::default(),
+            ended: AtomicBool::default(),
+            retired: AtomicBool::default(),
+            dropped: AtomicU64::default(),
+            gone: watch::Sender::new(false),
+            forbidden: watch::Sender::new(None),
+            lame_duck: AtomicBool::default(),
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+
+    /// From here on what ends is not lost: it is wanted. What had ended by itself stays lost.
+    pub(crate) fn retire(&self) {
+        if !self.ended.swap(true, Ordering::AcqRel) {
+            self.retired.store(true, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_lame_duck(&self) -> bool {
+        self.lame_duck.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_lame_duck(&self) {
+        self.lame_duck.store(true, Ordering::Relaxed);
+    }
+
+    /// Resolves when the client's task is gone.
+    pub(crate) async fn gone(&self) {
+        // An error would mean that the sender is dropped, which `self` owns.
+        let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
+    }
+
+    /// Resolves when the server forbids something that has to do with `subject`, with its words.
+    pub(crate) async fn forbids(&self, subject: &str) -> String {
+        let mut forbidden = self.forbidden.subscribe();
+        loop {
+            if let Some(words) = forbidden
+                .borrow_and_update()
+                .as_ref()
+                .filter(|words| words.contains(subject))
+            {
+                return words.clone();
+            }
+            if forbidden.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}
+
+/// Turns events into signals.
+pub(crate) struct Voice {
+    signals: Signals<Settings>,
+    address: String,
+    state: Arc<State>,
+    /// Why the server is about to end the connection, if it said so.
+    reason: Arc<Mutex<Option<Error>>>,
+}
+
+impl Voice {
+    pub(crate) fn new(signals: Signals<Settings>, address: String, state: Arc<State>) -> Self {
+        Self {
+            signals,
+            address,
+            state,
+            reason: Arc::default(),
+        }
+    }
+
+    pub(crate) fn member(&self) -> &str {
+        self.signals.member().as_str()
+    }
+
+    pub(crate) fn hear(&self, event: Event) {
+        match event {
+            Event::LameDuckMode => {
+                self.state.set_lame_duck();
+                self.signals.lame_duck();
+            }
+            Event::Disconnected => self.lost(),
+            Event::SlowConsumer(_) => {
+                // A flood of them says no more than the first.
+                if self.state.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
+                    let text = "messages were dropped: a subscription's reader is too slow for what arrives";
+                    self.signals.notice("slow_consumer", text);
+                }
+            }
+            Event::ServerError(error) => self.server_said(&error),
+            Event::ClientError(_) | Event::Connected | Event::Draining | Event::Closed => {}
+        }
+    }
+
+    fn server_said(&self, error: &ServerError) {
+        let words = error.to_string();
+        let lower = words.to_ascii_lowercase();
+        let expired = lower.contains("expired") || lower.contains("revoked");
+        if *error == ServerError::AuthorizationViolation || expired {
+            let text = format!("{} ended the connection: {words}", self.address);
+            *lock(&self.reason) = Some(Error::new(ErrorKind::Auth, text));
+        } else if lower.contains("permissions violation") {
+            self.signals
+                .notice("forbidden", format!("the server forbids it: {words}"));
+            self.state.forbidden.send_replace(Some(words));
+        } else {
+            self.signals.notice("server_error", words);
+        }
+    }
+
+    fn lost(&self) {
+        self.state.ended.store(true, Ordering::SeqCst);
+        if self.state.is_retired() || !self.state.opened.load(Ordering::SeqCst) {
+            return;
+        }
+        let reason = lock(&self.reason).clone();
+        self.signals.lost(reason.unwrap_or_else(|| {
+            let text = format!("the connection to {} ended", self.address);
+            Error::new(ErrorKind::Lost, text)
+        }));
+    }
+
+    /// The connection is open. If it has ended already, that is told now.
+    pub(super) fn opened(&self) {
+        self.state.opened.store(true, Ordering::SeqCst);
+        if self.state.ended.load(Ordering::SeqCst) {
+            self.lost();
+        }
+    }
+
+    /// Kept by the client's task and dropped with it.
+    pub(super) fn end(self: &Arc<Self>) -> End {
+        End(self.clone())
+    }
+}
+
+/// The end of the client's task, told from inside it.
+pub(super) struct End(Arc<Voice>);
+
+impl End {
+    /// The client wants to reconnect. Its events come in order and name the server's reason, if there is one; they are
+    /// waited for a moment, but not longer: a flood can have pushed them out of their channel.
+    pub(super) fn begins(&self) {
+        self.0.state.ended.store(true, Ordering::Release);
+        let voice = self.0.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            voice.lost();
+        });
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        // Also where the task ended otherwise, by a panic for one.
+        self.0.lost();
+        self.0.state.gone.send_replace(true);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,121 @@
+//! What is done beside the traffic of a connection, at times: on its own runtime, so that it ends with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_api::Member;
+use tokio::time::MissedTickBehavior;
+
+use crate::client::Shared;
+use crate::config::{Carry, Settings};
+use crate::connect::peek;
+use crate::connection::Connection;
+use crate::echo;
+
+/// How often the server is asked what it has got, where what is not confirmed is carried over.
+const CONFIRM: Duration = Duration::from_millis(10);
+/// How often copies of what has left are let go on a connection that publishes nothing more, and floods looked for.
+const TIDY: Duration = Duration::from_millis(250);
+const PEEK: Duration = Duration::from_secs(1);
+
+/// Begins. The tasks hold the connection, and end when it is retired.
+pub(crate) fn start(connection: &Connection, shared: &Arc<Shared>, settings: &Settings) {
+    connection.spawn(tidy(connection.clone()));
+    connection.spawn(echo::listen(connection.clone()));
+    if shared.options.carry == Carry::Unconfirmed {
+        connection.spawn(confirm(connection.clone()));
+    }
+    if shared.options.discover {
+        let known = connection.server_info().connect_urls.clone();
+        tell(connection, settings, &known);
+        connection.spawn(discover(
+            connection.clone(),
+            shared.options.discover_interval,
+            settings.clone(),
+            known,
+        ));
+    }
+}
+
+fn every(time: Duration) -> tokio::time::Interval {
+    let mut ticks = tokio::time::interval(time);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
+async fn confirm(connection: Connection) {
+    let mut ticks = every(CONFIRM);
+    loop {
+        ticks.tick().await;
+        let newest = connection.outbound().newest();
+        if newest.is_some() && connection.round_trip().await.is_ok() {
+            connection.outbound().confirmed(newest);
+        }
+    }
+}
+
+/// In a flood of dropped messages the client's own channel of events runs over, and the announcement of a shutdown can be
+/// among what is lost. A server that is about to shut down takes no connection, or says so to who comes.
+async fn tidy(connection: Connection) {
+    let mut ticks = every(TIDY);
+    let mut dropped = 0;
+    loop {
+        ticks.tick().await;
+        // Lets go of what has left.
+        connection.outbound().holds_any();
+        let now = connection.state().dropped();
+        let flood = std::mem::replace(&mut dropped, now) != now;
+        if !flood || connection.state().is_lame_duck() || connection.target().tls_first {
+            continue;
+        }
+        let refused = match peek(connection.address(), PEEK).await {
+            Ok(info) => info.lame_duck_mode,
+            Err(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
+        };
+        // It refuses others and answers us.
+        if refused && connection.round_trip_within(PEEK).await.is_ok() {
+            connection.state().set_lame_duck();
+            connection.signals().lame_duck();
+        }
+    }
+}
+
+/// Tells the engine which servers there are, when that has changed.
+async fn discover(
+    connection: Connection,
+    interval: Duration,
+    settings: Settings,
+    mut known: Vec<String>,
+) {
+    let mut ticks = every(interval);
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        if connection.target().tls_first {
+            // Such a server says nothing before it knows who asks: then only a new connection tells.
+            return;
+        }
+        let Ok(info) = peek(connection.address(), PEEK).await else {
+            continue;
+        };
+        if !info.connect_urls.is_empty() && info.connect_urls != known {
+            known = info.connect_urls;
+            tell(&connection, &settings, &known);
+        }
+    }
+}
+
+/// A server's addresses become members named by them, reached in the way in which the teller is. The engine knows which of
+/// them the configuration has.
+fn tell(connection: &Connection, settings: &Settings, urls: &[String]) {
+    let tls = connection
+        .target()
+        .addresses
+        .iter()
+        .any(|address| address.server.tls_required());
+    let scheme = if tls { "tls" } else { "nats" };
+    let member = |url: &String| Member::new(url.as_str(), settings.at(format!("{scheme}://{url}")));
+    connection
+        .signals()
+        .discovered(urls.iter().map(member).collect());
+}

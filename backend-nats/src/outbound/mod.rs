@@ -1,0 +1,290 @@
+//! What is kept of what was published on one connection, until it certainly left.
+//!
+//! The client takes a message into a channel and says `Ok`; what is in the channel when the connection dies is lost with
+//! it. So a copy is kept here, in the order of the channel, until it is known to have left ([`Carry::Unsent`]) or to have
+//! reached the server ([`Carry::Unconfirmed`]). Copies are cheap: subject and payload are counted references.
+//!
+//! - [`queue`]: the copies, and which of them certainly never left.
+//! - [`pending`]: copies of connections that ended, on their way to the next.
+//!
+//! [`Carry::Unsent`]: crate::Carry::Unsent
+//! [`Carry::Unconfirmed`]: crate::Carry::Unconfirmed
+
+mod pending;
+mod queue;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_nats::client::traits::Publisher as _;
+use async_nats::message::OutboundMessage;
+use async_nats::{Client, PublishError, Statistics};
+use futures_util::FutureExt as _;
+use tokio::sync::{Notify, watch};
+
+pub(crate) use pending::Pending;
+pub(crate) use queue::Kept;
+use queue::Queue;
+
+use crate::config::{Carry, Options};
+
+/// See the [module](self).
+pub(crate) struct Outbound {
+    carry: Carry,
+    limit: usize,
+    /// How long a publish waits for room.
+    patience: Duration,
+    statistics: Arc<Statistics>,
+    queue: Mutex<Queue>,
+    /// Whoever has to wait for the client does so alone, or the order of the copies were not that of the channel.
+    turn: tokio::sync::Mutex<()>,
+    room: Notify,
+    gate: watch::Sender<Gate>,
+}
+
+/// Whether messages are taken here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gate {
+    Open,
+    /// The traffic is about to move.
+    Closed,
+    /// All is ready for it to move. It does so at once, or not at all.
+    Passed,
+}
+
+/// How long the move may take after everything was ready for it.
+const MOVE: Duration = Duration::from_millis(20);
+
+/// Why a message was not taken. It certainly did not leave.
+pub(crate) enum Refused {
+    /// The traffic is about to move: to be published on the next active.
+    Moving(OutboundMessage),
+    /// The connection has ended: to be published on the next active.
+    Ended(OutboundMessage),
+    /// Too many messages wait to be confirmed.
+    Full,
+    /// The message cannot be published at all.
+    Unfit(PublishError),
+}
+
+/// What came of trying at once.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it is taken apart where it was made; a box would cost every message one"
+)]
+enum Attempt {
+    Done(Result<(), Refused>),
+    /// The client does not take it now.
+    Later(OutboundMessage),
+}
+
+impl Outbound {
+    pub(crate) fn new(client: &Client, options: &Options, patience: Duration) -> Self {
+        Self {
+            carry: options.carry,
+            limit: options.carry_limit,
+            patience,
+            statistics: client.statistics(),
+            queue: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
+            room: Notify::new(),
+            gate: watch::Sender::new(Gate::Open),
+        }
+    }
+
+    /// Publishes behind everything that was published here before. Cancel-safe: dropped, it has published or it has not.
+    pub(crate) async fn send(
+        &self,
+        client: &Client,
+        message: OutboundMessage,
+        order: &Pending,
+    ) -> Result<(), Refused> {
+        if self.carry == Carry::None {
+            let sent = client.publish_message(message).await;
+            return sent.map_err(|error| failed(error, None));
+        }
+        match self.try_send(client, message, order) {
+            Attempt::Done(done) => done,
+            Attempt::Later(message) => self.send_in_turn(client, message, order).await,
+        }
+    }
+
+    /// Where the client takes the message at once, which is nearly always.
+    fn try_send(&self, client: &Client, message: OutboundMessage, order: &Pending) -> Attempt {
+        let mut queue = self.queue();
+        if queue.closed {
+            return Attempt::Done(Err(Refused::Moving(message)));
+        }
+        if queue.waiting || !self.has_room(&mut queue) {
+            return Attempt::Later(message);
+        }
+        queue.look(|| self.left(), self.frees());
+        let kept = message.clone();
+        match client.publish_message(message).now_or_never() {
+            Some(Ok(())) => {
+                queue.keep(kept, order.next());
+                Attempt::Done(Ok(()))
+            }
+            Some(Err(error)) => Attempt::Done(Err(failed(error, Some(kept)))),
+            None => Attempt::Later(kept),
+        }
+    }
+
+    #[cold]
+    async fn send_in_turn(
+        &self,
+        client: &Client,
+        message: OutboundMessage,
+        order: &Pending,
+    ) -> Result<(), Refused> {
+        let _turn = self.turn.lock().await;
+        let deadline = tokio::time::Instant::now() + self.patience;
+        loop {
+            // Before looking, so that room made meanwhile is not missed: `notify_waiters` wakes who has this already.
+            let room = self.room.notified();
+            {
+                let mut queue = self.queue();
+                if queue.closed {
+                    return Err(Refused::Moving(message));
+                }
+                if self.has_room(&mut queue) {
+                    queue.look(|| self.left(), self.frees());
+                    queue.waiting = true;
+                    break;
+                }
+            }
+            if tokio::time::timeout_at(deadline, room).await.is_err() {
+                return Err(Refused::Full);
+            }
+        }
+        let _waiting = Waiting(self);
+        let sent = client.publish_message(message.clone()).await;
+        match sent {
+            // Nobody else has published meanwhile: it is still this one's turn.
+            Ok(()) => {
+                self.queue().keep(message, order.next());
+                Ok(())
+            }
+            Err(error) => Err(failed(error, Some(message))),
+        }
+    }
+
+    /// Publishes what a connection before this one left behind. Nothing else is published here meanwhile: this one is not
+    /// active yet.
+    pub(crate) async fn send_carried(
+        &self,
+        client: &Client,
+        kept: &Kept,
+    ) -> Result<(), PublishError> {
+        self.queue().look(|| self.left(), self.frees());
+        client.publish_message(kept.message.clone()).await?;
+        if self.carry != Carry::None {
+            self.queue().keep_again(kept.clone());
+        }
+        Ok(())
+    }
+
+    /// Nothing is taken any more; who comes waits for the next active, or for [`open`](Self::open).
+    pub(crate) fn close(&self) {
+        self.queue().closed = true;
+        self.gate.send_replace(Gate::Closed);
+    }
+
+    /// Messages are taken (again).
+    pub(crate) fn open(&self) {
+        self.queue().closed = false;
+        self.gate.send_replace(Gate::Open);
+    }
+
+    /// The traffic moves now.
+    pub(crate) fn pass(&self) {
+        self.gate.send_replace(Gate::Passed);
+    }
+
+    /// Resolves when messages are taken here: at the latest a moment after a move was ready and did not come.
+    pub(crate) async fn opened(&self) {
+        let mut gate = self.gate.subscribe();
+        // Errors would mean that the sender is dropped, which `self` owns.
+        let _ = gate.wait_for(|gate| *gate != Gate::Closed).await;
+        let opened = gate.wait_for(|gate| *gate == Gate::Open);
+        if tokio::time::timeout(MOVE, opened).await.is_err() {
+            self.open();
+        }
+    }
+
+    /// Whether anything is kept, as far as is known.
+    pub(crate) fn holds_any(&self) -> bool {
+        let left = self.left();
+        let mut queue = self.queue();
+        if self.carry == Carry::Unsent {
+            queue.left(left);
+        }
+        // Without copies nobody knows: ask.
+        self.carry == Carry::None || !queue.is_empty()
+    }
+
+    /// The newest copy; everything up to it is [`confirmed`](Self::confirmed) by a round trip that begins after this.
+    pub(crate) fn newest(&self) -> Option<u64> {
+        self.queue().newest()
+    }
+
+    /// A round trip has shown that the server got everything up to here.
+    pub(crate) fn confirmed(&self, newest: Option<u64>) {
+        if let Some(newest) = newest {
+            self.queue().confirmed(newest);
+            self.room.notify_waiters();
+        }
+    }
+
+    /// What the end of the connection left behind, in order. Once: the second time there is nothing.
+    pub(crate) fn take(&self) -> Vec<Kept> {
+        let left = self.left();
+        let mut queue = self.queue();
+        queue.closed = true;
+        if self.carry == Carry::Unsent {
+            queue.left(left);
+        }
+        queue.take()
+    }
+
+    /// How many messages have left the client's channel. The client's task counts them, those of others included.
+    fn left(&self) -> u64 {
+        self.statistics.out_messages.load(Ordering::Acquire)
+    }
+
+    /// Whether what has left need not be kept.
+    fn frees(&self) -> bool {
+        self.carry == Carry::Unsent
+    }
+
+    fn has_room(&self, queue: &mut Queue) -> bool {
+        if queue.len() < self.limit {
+            return true;
+        }
+        if self.carry == Carry::Unsent {
+            queue.left(self.left());
+        }
+        queue.len() < self.limit
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody waits for the client; also when he gives up.
+struct Waiting<'a>(&'a Outbound);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.queue().waiting = false;
+    }
+}
+
+fn failed(error: PublishError, message: Option<OutboundMessage>) -> Refused {
+    match (error.kind(), message) {
+        (async_nats::PublishErrorKind::Send, Some(message)) => Refused::Ended(message),
+        _ => Refused::Unfit(error),
+    }
+}

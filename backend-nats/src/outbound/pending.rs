@@ -1,0 +1,78 @@
+//! What connections that ended left behind, in the order in which it was published, on its way to the next active.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::queue::Kept;
+use crate::connection::Connection;
+
+/// One for a group.
+#[derive(Default)]
+pub(crate) struct Pending {
+    order: AtomicU64,
+    waiting: Mutex<BTreeMap<u64, Kept>>,
+    /// One carries at a time, or the order would be lost.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl Pending {
+    /// The number of the next message.
+    pub(super) fn next(&self) -> u64 {
+        self.order.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Takes over what a connection left behind that has ended.
+    pub(crate) fn collect(&self, from: &Connection) {
+        let left = from.outbound().take();
+        self.waiting()
+            .extend(left.into_iter().map(|kept| (kept.order, kept)));
+    }
+
+    /// Publishes all of it on `to`, the oldest first, except what is older than `wait`. What could not be published stays.
+    /// Cancel-safe.
+    pub(crate) async fn carry_to(
+        &self,
+        to: &Connection,
+        wait: Duration,
+    ) -> Result<(), backend_api::Error> {
+        if self.waiting().is_empty() {
+            return Ok(());
+        }
+        let _turn = self.turn.lock().await;
+        let now = Instant::now();
+        let mut expired = 0_usize;
+        loop {
+            let next = self
+                .waiting()
+                .first_key_value()
+                .map(|(_, kept)| kept.clone());
+            let Some(kept) = next else { break };
+            if now.saturating_duration_since(kept.when) > wait {
+                expired += 1;
+            } else if let Err(error) = to.outbound().send_carried(to.client(), &kept).await {
+                if error.kind() == async_nats::PublishErrorKind::Send {
+                    return Err(to.interrupted());
+                }
+                // This server takes smaller messages than the one it was meant for.
+                to.signals().notice(
+                    "carry_refused",
+                    format!("a published message cannot be carried over: {error}"),
+                );
+            }
+            self.waiting().remove(&kept.order);
+        }
+        if expired > 0 {
+            let text = format!(
+                "{expired} published messages had waited longer than {wait:?} and were dropped"
+            );
+            to.signals().notice("carry_expired", text);
+        }
+        Ok(())
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, Kept>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,288 @@
+//! One subscription: what it asks for, and the feeds that its messages come from.
+//!
+//! Feeds stand in the order in which they were opened, and the oldest is read first. They are behind a mutex because a move
+//! works on them while the application reads; nobody holds it across an await.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use async_nats::{Message, Subject};
+use backend_api::{Error, ErrorKind, Generation};
+use tokio::task::coop;
+
+use super::delivery::Delivery;
+use super::feed::{Feed, Stage};
+use super::filter::Filter;
+use crate::connection::Connection;
+
+/// See the [module](self).
+pub(crate) struct Entry {
+    pub(super) id: u64,
+    subject: Subject,
+    queue: Option<String>,
+    delivery: Delivery,
+    feeds: Mutex<Feeds>,
+}
+
+struct Feeds {
+    list: Vec<Feed>,
+    /// The connections of `list` that can still deliver, for the filter.
+    sides: Vec<Generation>,
+    /// Connections that are being subscribed on.
+    attaching: Vec<Generation>,
+    filter: Filter,
+    waker: Option<Waker>,
+    /// How many messages are still to be delivered, where there is an end.
+    remaining: Option<u64>,
+    /// Nothing is added any more; the stream ends when the feeds have.
+    closed: bool,
+}
+
+impl Entry {
+    pub(super) fn new(
+        id: u64,
+        subject: Subject,
+        queue: Option<String>,
+        delivery: Delivery,
+    ) -> Self {
+        Self {
+            id,
+            subject,
+            queue,
+            delivery,
+            feeds: Mutex::new(Feeds {
+                list: Vec::with_capacity(2),
+                sides: Vec::with_capacity(2),
+                attaching: Vec::new(),
+                filter: Filter::new(delivery.dedupe()),
+                waker: None,
+                remaining: None,
+                closed: false,
+            }),
+        }
+    }
+
+    pub(crate) fn delivery(&self) -> Delivery {
+        self.delivery
+    }
+
+    pub(crate) fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// The next message of any feed. `Ready(None)` only where the entry is closed and all is read.
+    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Message>> {
+        let mut feeds = self.feeds();
+        if feeds.remaining == Some(0) {
+            feeds.end();
+            return Poll::Ready(None);
+        }
+        if let Some(message) = self.take(&mut feeds, cx) {
+            feeds.remaining = feeds.remaining.map(|remaining| remaining.saturating_sub(1));
+            return Poll::Ready(Some(message));
+        }
+        if feeds.closed && feeds.list.is_empty() {
+            return Poll::Ready(None);
+        }
+        match &mut feeds.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    fn take(&self, feeds: &mut Feeds, cx: &mut Context<'_>) -> Option<Message> {
+        let Feeds {
+            list,
+            sides,
+            attaching,
+            filter,
+            ..
+        } = feeds;
+        // Mirrored feeds get the same messages: one that always came first would let the others run over.
+        let count = list.len();
+        if self.delivery.is_mirrored() && count > 1 {
+            list.rotate_left(1);
+        }
+        let alone = count < 2 && attaching.is_empty() && !self.delivery.is_mirrored();
+        let mut at = 0;
+        while at < list.len() {
+            let feed = &mut list[at];
+            match feed.poll(cx) {
+                Poll::Ready(Some(message)) => {
+                    if filter.is_new(&message, feed.generation, sides, alone) {
+                        return Some(message);
+                    }
+                }
+                Poll::Ready(None) => {
+                    list.remove(at);
+                    restate(list, sides);
+                }
+                Poll::Pending if feed.stage == Stage::Left && coop::has_budget_remaining() => {
+                    list.remove(at);
+                    restate(list, sides);
+                }
+                Poll::Pending if self.delivery.is_ordered() => break,
+                Poll::Pending => at += 1,
+            }
+        }
+        None
+    }
+
+    /// Whether nothing more can come for now: no connection has it.
+    pub(super) fn is_idle(&self) -> bool {
+        let feeds = self.feeds();
+        feeds.list.is_empty() && feeds.attaching.is_empty()
+    }
+
+    /// Subscribes on a connection, unless it is already. Cancel-safe. The server knows of it after the next round trip.
+    pub(crate) async fn attach(&self, connection: &Connection) -> Result<(), Error> {
+        let generation = connection.generation();
+        {
+            let mut feeds = self.feeds();
+            let has = feeds
+                .list
+                .iter()
+                .any(|feed| feed.generation == generation && feed.stage == Stage::Live);
+            if feeds.closed || has || feeds.attaching.contains(&generation) {
+                return Ok(());
+            }
+            // Before the server knows: what it delivers then is compared.
+            feeds.attaching.push(generation);
+        }
+        let attaching = Attaching(self, generation);
+        let client = connection.client();
+        let subscribed = match &self.queue {
+            Some(queue) => {
+                client
+                    .queue_subscribe(self.subject.clone(), queue.clone())
+                    .await
+            }
+            None => client.subscribe(self.subject.clone()).await,
+        };
+        let subscriber = subscribed.map_err(|error| match error.kind() {
+            async_nats::SubscribeErrorKind::Other => connection.interrupted(),
+            _ => Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "{:?} cannot be subscribed to: {error}",
+                    self.subject.as_str()
+                ),
+            ),
+        })?;
+        let mut feed = Feed::new(generation, subscriber);
+        let mut feeds = self.feeds();
+        // Retired or closed meanwhile: the feed is dropped here.
+        if feeds.attaching.contains(&generation) && !feeds.closed {
+            if let Some(remaining) = feeds.remaining {
+                feed.stop_after(remaining);
+            }
+            feeds.list.push(feed);
+            let Feeds { list, sides, .. } = &mut *feeds;
+            restate(list, sides);
+            feeds.wake();
+        }
+        drop(feeds);
+        drop(attaching);
+        Ok(())
+    }
+
+    /// Whether it is subscribed on this connection, or about to be.
+    pub(super) fn is_on(&self, generation: Generation) -> bool {
+        let feeds = self.feeds();
+        feeds
+            .list
+            .iter()
+            .any(|feed| feed.generation == generation && feed.stage == Stage::Live)
+    }
+
+    /// Tells the server of this connection to send no more. `None` if there is nothing to tell, `Some(false)` if the client
+    /// does not take it yet.
+    pub(super) fn leave(&self, generation: Generation) -> Option<bool> {
+        let mut feeds = self.feeds();
+        let feed = feeds
+            .list
+            .iter_mut()
+            .find(|feed| feed.generation == generation && feed.stage == Stage::Live)?;
+        Some(feed.leave())
+    }
+
+    /// The server has answered since: everything is here.
+    pub(super) fn left(&self, generation: Generation) {
+        let mut feeds = self.feeds();
+        for feed in &mut feeds.list {
+            if feed.generation == generation && feed.stage == Stage::Leaving {
+                feed.stage = Stage::Left;
+            }
+        }
+        feeds.wake();
+    }
+
+    /// The connection is gone. What it delivered before is still read: its feed ends by itself.
+    pub(super) fn forget(&self, generation: Generation) {
+        let mut feeds = self.feeds();
+        feeds.attaching.retain(|other| *other != generation);
+        feeds.wake();
+    }
+
+    /// Ends after so many messages in all, those before this call included.
+    pub(super) fn stop_after(&self, total: u64, delivered: u64) {
+        let mut feeds = self.feeds();
+        let remaining = total.saturating_sub(delivered);
+        feeds.remaining = Some(remaining);
+        if remaining > 0 {
+            for feed in &mut feeds.list {
+                feed.stop_after(remaining);
+            }
+        }
+        feeds.wake();
+    }
+
+    /// Nothing is added any more: what is there is read to its end.
+    pub(super) fn close(&self) {
+        let mut feeds = self.feeds();
+        feeds.closed = true;
+        feeds.wake();
+    }
+
+    /// Nothing is read any more.
+    pub(crate) fn end(&self) {
+        self.feeds().end();
+    }
+
+    fn feeds(&self) -> MutexGuard<'_, Feeds> {
+        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Feeds {
+    fn wake(&mut self) {
+        if let Some(waker) = &self.waker {
+            waker.wake_by_ref();
+        }
+    }
+
+    fn end(&mut self) {
+        self.closed = true;
+        self.list.clear();
+        self.sides.clear();
+    }
+}
+
+fn restate(list: &[Feed], sides: &mut Vec<Generation>) {
+    sides.clear();
+    sides.extend(
+        list.iter()
+            .filter(|feed| feed.stage != Stage::Left)
+            .map(|feed| feed.generation),
+    );
+}
+
+/// A subscription on a connection has begun; also where it is given up.
+struct Attaching<'a>(&'a Entry, Generation);
+
+impl Drop for Attaching<'_> {
+    fn drop(&mut self) {
+        self.0.feeds().attaching.retain(|other| *other != self.1);
+    }
+}

@@ -1,0 +1,72 @@
+//! One subscription on one connection.
+
+use std::task::{Context, Poll};
+
+use async_nats::{Message, Subscriber};
+use backend_api::Generation;
+use futures_util::{FutureExt as _, StreamExt as _};
+
+/// A number without which the server unsubscribes at once and the client goes on delivering.
+///
+/// What an UNSUB leaves under way is lost in the client, which forgets the subscription as it sends it; its own drain waits
+/// for no answer. The protocol has what is needed: UNSUB, and whatever comes before the answer to the next request is the
+/// last. The client keeps a subscription for as long as fewer messages than the maximum have come, and a server takes a
+/// maximum of more than nine digits for none at all (so do 2.9 and 2.15; a test asks each).
+const NO_MORE: u64 = u64::MAX;
+
+/// See the [module](self).
+pub(super) struct Feed {
+    pub(super) generation: Generation,
+    subscriber: Subscriber,
+    /// Messages taken from it.
+    pub(super) received: u64,
+    pub(super) stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Subscribed.
+    Live,
+    /// The server was told to send no more.
+    Leaving,
+    /// It has sent the last: what is here is all.
+    Left,
+}
+
+impl Feed {
+    pub(super) fn new(generation: Generation, subscriber: Subscriber) -> Self {
+        Self {
+            generation,
+            subscriber,
+            received: 0,
+            stage: Stage::Live,
+        }
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Message>> {
+        let polled = self.subscriber.poll_next_unpin(cx);
+        if let Poll::Ready(Some(_)) = polled {
+            self.received += 1;
+        }
+        polled
+    }
+
+    /// Tells the server to send no more. `false` if the client does not take that at once.
+    pub(super) fn leave(&mut self) -> bool {
+        match self.subscriber.unsubscribe_after(NO_MORE).now_or_never() {
+            // An error means that the connection has ended, and has sent the last as well.
+            Some(_) => {
+                self.stage = Stage::Leaving;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Tells the server after how many further messages to stop.
+    pub(super) fn stop_after(&mut self, further: u64) {
+        let total = self.received.saturating_add(further);
+        // If the client does not take it at once the reader still stops counting there; only the server sends more.
+        let _ = self.subscriber.unsubscribe_after(total).now_or_never();
+    }
+}

@@ -1,0 +1,197 @@
+//! What happens to subscriptions when connections come, are promoted, are drained and go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_api::Error;
+
+use super::delivery::Delivery;
+use super::entry::Entry;
+use super::registry::{Registry, Role};
+use crate::connection::Connection;
+use crate::echo;
+
+/// How long the servers of a cluster may take to hear of a subscription, where they can be asked.
+const KNOWN: Duration = Duration::from_millis(500);
+/// How often a client that takes no command is asked again.
+const AGAIN: Duration = Duration::from_millis(1);
+
+impl Registry {
+    /// A connection was opened.
+    pub(crate) fn opened(&self, connection: &Connection) {
+        self.set(connection, Role::Idle);
+    }
+
+    /// The connection stands by: what is mirrored is on it when this returns.
+    pub(crate) async fn arm(&self, connection: &Connection) -> Result<(), Error> {
+        self.set(connection, Role::Armed);
+        self.attach_all(connection, |entry| entry.delivery().is_mirrored())
+            .await
+    }
+
+    /// Brings all subscriptions to `to`, before the traffic moves there. Dropped without [`Promotion::done`], `to` is what it
+    /// was and `from` has everything.
+    ///
+    /// Those that are delivered at most once come last: they leave the old connection first, exactly, and are on neither for
+    /// the time of two round trips.
+    pub(crate) async fn promote<'a>(
+        &'a self,
+        to: &'a Connection,
+        from: Option<&'a Connection>,
+    ) -> Result<Promotion<'a>, Error> {
+        let before = self.role(to.generation()).unwrap_or(Role::Idle);
+        self.set(to, Role::Promoting);
+        let promotion = Promotion {
+            registry: self,
+            to,
+            from: from.filter(|from| !from.has_ended() && from.generation() != to.generation()),
+            before,
+            done: false,
+        };
+        self.attach_all(to, |entry| entry.delivery() != Delivery::AtMostOnce)
+            .await?;
+        Ok(promotion)
+    }
+
+    /// The traffic has moved away: subscriptions end here once the new active has them for sure and what is under way has
+    /// come. Cancel-safe; begins again where it was.
+    pub(crate) async fn leave(
+        &self,
+        connection: &Connection,
+        overlap: Duration,
+    ) -> Result<(), Error> {
+        self.moved_from(connection);
+        let generation = connection.generation();
+        let mut entries = self.entries();
+        entries.retain(|entry| !entry.delivery().is_mirrored() && entry.is_on(generation));
+        if entries.is_empty() {
+            return Ok(());
+        }
+        // The new connection's server knows of them; the others of the cluster hear of it in a moment.
+        tokio::join!(tokio::time::sleep(overlap), self.known_elsewhere());
+        leave(connection, &entries).await
+    }
+
+    /// The connection is retired. What it delivered before is still read.
+    pub(crate) fn forget(&self, connection: &Connection) {
+        let kept = self.remove_side(connection.generation());
+        for entry in self.entries() {
+            entry.forget(connection.generation());
+        }
+        if let Some(kept) = kept {
+            kept.outbound().open();
+            self.attach_again(&kept);
+        }
+    }
+
+    /// A promotion came to nothing: everything is where it was.
+    fn attach_again(&self, connection: &Connection) {
+        let (connection, entries) = (connection.clone(), self.entries());
+        connection.clone().spawn(async move {
+            for entry in entries {
+                // It fails only with the connection, and the next promotion subscribes.
+                let _ = entry.attach(&connection).await;
+            }
+        });
+    }
+
+    /// Waits until the servers that the group is connected to know what the active's server knows.
+    async fn known_elsewhere(&self) {
+        let Some(active) = self.active() else {
+            return;
+        };
+        let mut others = self.connections();
+        others.retain(|other| {
+            let elsewhere = other.server_info().server_id != active.server_info().server_id;
+            let same_cluster = other.server_info().cluster == active.server_info().cluster;
+            elsewhere && same_cluster && !other.has_ended()
+        });
+        let all = others.iter().map(|other| echo::arrives(&active, other));
+        // One that does not answer holds up nobody.
+        let _ = tokio::time::timeout(KNOWN, futures_util::future::join_all(all)).await;
+    }
+
+    async fn attach_all(
+        &self,
+        connection: &Connection,
+        which: impl Fn(&Entry) -> bool,
+    ) -> Result<(), Error> {
+        let mut entries = self.entries();
+        entries.retain(|entry| which(entry));
+        let mut asked = false;
+        for entry in entries {
+            asked = true;
+            entry.attach(connection).await?;
+        }
+        if asked {
+            connection.round_trip().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Ends entries on a connection: UNSUB, and the answer to a request behind it. What the server sent before has been read
+/// then, and nothing follows.
+pub(crate) async fn leave(connection: &Connection, entries: &[Arc<Entry>]) -> Result<(), Error> {
+    let generation = connection.generation();
+    for entry in entries {
+        while entry.leave(generation) == Some(false) {
+            if connection.has_ended() {
+                return Err(connection.interrupted());
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+    connection.round_trip().await?;
+    for entry in entries {
+        entry.left(generation);
+    }
+    Ok(())
+}
+
+/// A promotion that is not final.
+pub(crate) struct Promotion<'a> {
+    registry: &'a Registry,
+    to: &'a Connection,
+    from: Option<&'a Connection>,
+    before: Role,
+    done: bool,
+}
+
+impl Promotion<'_> {
+    /// The last step before the traffic moves.
+    pub(crate) async fn take(&self) -> Result<(), Error> {
+        let leaving = self.from.map(|from| (from, Role::Leaving));
+        self.registry.set_both((self.to, Role::Taking), leaving);
+        let at_most_once = |entry: &Entry| entry.delivery() == Delivery::AtMostOnce;
+        if let Some(from) = self.from {
+            let mut entries = self.registry.entries();
+            entries.retain(|entry| at_most_once(entry) && entry.is_on(from.generation()));
+            if !entries.is_empty() {
+                leave(from, &entries).await?;
+            }
+        }
+        self.registry.attach_all(self.to, at_most_once).await
+    }
+
+    /// The traffic moves.
+    pub(crate) fn done(mut self) {
+        self.done = true;
+        self.registry
+            .promoted(self.from.map(Connection::generation), self.to);
+    }
+}
+
+impl Drop for Promotion<'_> {
+    fn drop(&mut self) {
+        if self.done {
+            return;
+        }
+        // The engine retires it, which ends what was subscribed on it.
+        let back = self.from.map(|from| (from, Role::Active));
+        self.registry.set_both((self.to, self.before), back);
+        if let Some(from) = self.from {
+            self.registry.attach_again(from);
+        }
+    }
+}

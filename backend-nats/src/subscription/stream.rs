@@ -1,0 +1,125 @@
+//! What applications hold: a stream of messages that goes on over switches.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use async_nats::{Message, Subject};
+use backend_api::{Error, ErrorKind, Slot};
+use futures_util::Stream;
+
+use super::entry::Entry;
+use super::moves;
+use crate::client::Shared;
+use crate::connection::Connection;
+
+/// A subscription: a stream of messages that goes on over switches and ends with the group.
+///
+/// Dropped, it unsubscribes. It holds the group open like a client does. One subscription holds up to
+/// [`subscription_capacity`](crate::Options::subscription_capacity) messages for a reader that is busy.
+pub struct Subscription {
+    entry: Arc<Entry>,
+    shared: Arc<Shared>,
+    delivered: AtomicU64,
+    closed: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
+}
+
+impl Subscription {
+    pub(crate) fn new(entry: Arc<Entry>, shared: Arc<Shared>, slot: Slot<Connection>) -> Self {
+        Self {
+            entry,
+            shared,
+            delivered: AtomicU64::new(0),
+            closed: Box::pin(async move { slot.closed().await }),
+        }
+    }
+
+    /// The subject that it is for.
+    pub fn subject(&self) -> &Subject {
+        self.entry.subject()
+    }
+
+    /// The next message; `None` once it has ended. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Message> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+
+    /// Ends after so many messages in all, those that were delivered before included; a switch does not begin the count
+    /// again. What the server sends beyond is dropped.
+    pub fn unsubscribe_after(&self, total: u64) {
+        self.entry
+            .stop_after(total, self.delivered.load(Ordering::Relaxed));
+    }
+
+    /// Unsubscribes now. What is under way or not yet read is dropped.
+    pub fn unsubscribe(self) {
+        drop(self);
+    }
+
+    /// Unsubscribes in order: when it returns, everything that was sent to this subscription is here to be read, and after
+    /// that the stream ends. With that a subscription can be moved by hand: drain it, switch, subscribe again.
+    ///
+    /// Fails with [`ErrorKind::Timeout`] if the server has not answered within `time`; the stream ends then as well, and
+    /// messages under way may be missing. Cancel-safe: dropped, the stream goes on to its end all the same.
+    pub async fn drain(&mut self, time: Duration) -> Result<(), Error> {
+        // Out of the registry first: no move brings it anywhere again.
+        self.shared.registry.remove(&self.entry);
+        self.entry.close();
+        let leaving = async {
+            for connection in self.shared.registry.connections() {
+                if self.entry.is_on(connection.generation()) {
+                    let only = std::slice::from_ref(&self.entry);
+                    match moves::leave(&connection, only).await {
+                        // What ended has sent its last message as well.
+                        Err(_) if connection.has_ended() => {}
+                        done => done?,
+                    }
+                }
+            }
+            Ok(())
+        };
+        let left = tokio::time::timeout(time, leaving).await;
+        left.unwrap_or_else(|_elapsed| {
+            self.entry.end();
+            let text = format!(
+                "the server did not confirm within {time:?}: messages under way may be missing"
+            );
+            Err(Error::new(ErrorKind::Timeout, text).with_operation("drain"))
+        })
+    }
+}
+
+impl Stream for Subscription {
+    type Item = Message;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Message>> {
+        let polled = self.entry.poll(cx);
+        match polled {
+            Poll::Ready(Some(_)) => *self.delivered.get_mut() += 1,
+            // Between two connections, or the group is closed.
+            Poll::Pending if self.entry.is_idle() => {
+                return self.closed.as_mut().poll(cx).map(|()| None);
+            }
+            Poll::Ready(None) | Poll::Pending => {}
+        }
+        polled
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.shared.registry.remove(&self.entry);
+        self.entry.end();
+    }
+}
+
+impl std::fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Subscription")
+            .field("subject", &self.entry.subject())
+            .field("delivery", &self.entry.delivery())
+            .finish_non_exhaustive()
+    }
+}
