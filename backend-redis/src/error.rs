@@ -59,20 +59,6 @@ pub(crate) fn of_setup(error: &RedisError, address: &Address, with_password: boo
     Error::new(kind, format!("{address} {text}")).with_operation("connect")
 }
 
-/// An error of the operating system on the way to a stream.
-pub(crate) fn of_io(error: &io::Error, address: &Address) -> Error {
-    let (kind, text) = match error.kind() {
-        io::ErrorKind::ConnectionRefused => (ErrorKind::Refused, "refused the connection"),
-        io::ErrorKind::NotFound => (ErrorKind::Refused, "does not exist"),
-        io::ErrorKind::TimedOut => (ErrorKind::Timeout, "does not answer"),
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
-            (ErrorKind::Refused, "cannot be reached")
-        }
-        _ => (ErrorKind::Lost, "cannot be connected to"),
-    };
-    Error::new(kind, format!("{address} {text}: {error}")).with_operation("connect")
-}
-
 /// The state in which a server says that it serves nobody, with the kind that condemns it.
 pub(crate) fn state(error: &ServerError) -> Option<ErrorKind> {
     words::state(error.code(), error.details())

@@ -58,7 +58,7 @@
 //!
 //! # Pub/sub
 //!
-//! [`FailoverConnection::subscribe`], `psubscribe` and `ssubscribe` give a stream of [`Messages`] that goes on across
+//! `subscribe`, `psubscribe` and `ssubscribe` of either client give a stream of [`Messages`] that goes on across
 //! switches and outages and ends when the group is closed. Each active member is listened to on one connection beside
 //! the shared one, opened with the first subscription. What happens to it is told as an event `Notice`, with one of these
 //! words:
@@ -104,8 +104,8 @@ mod error;
 #[cfg(feature = "fred")]
 mod fred;
 mod probe;
-#[cfg(feature = "redis-rs")]
 mod pubsub;
+mod stream;
 mod target;
 #[cfg(feature = "tls")]
 mod tls;
@@ -121,5 +121,4 @@ pub use config::{Options, Replay, Settings};
 pub use connection::Connection;
 #[cfg(feature = "fred")]
 pub use fred::{Fred, FredClient, FredConnection};
-#[cfg(feature = "redis-rs")]
 pub use pubsub::{Delivery, Message, Messages, Subscriptions};

@@ -8,18 +8,14 @@ use std::sync::Arc;
 
 use backend_api::{Error, ErrorKind};
 use rustls::pki_types::CertificateDer;
-#[cfg(feature = "redis-rs")]
 use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
-#[cfg(feature = "redis-rs")]
 use tokio::net::TcpStream;
-#[cfg(feature = "redis-rs")]
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::target::Target;
 
-#[cfg(feature = "redis-rs")]
 pub(crate) async fn wrap(
     host: &str,
     stream: TcpStream,

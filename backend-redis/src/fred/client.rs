@@ -12,6 +12,7 @@ use super::dedicated;
 use super::judge::{Failed, Terms};
 use crate::again::{self, Next};
 use crate::config::{Options, Replay};
+use crate::pubsub::Registry;
 
 /// fred on the active member, across switches. Cheap to clone.
 ///
@@ -43,21 +44,28 @@ use crate::config::{Options, Replay};
 ///   [`cause`](Self::cause). An error that a closure keeps to itself is seen by nobody.
 /// - Blocking commands belong into [`run_blocking`](Self::run_blocking). On the shared client they hold up everybody, health
 ///   checks included.
+/// - Pub/sub is [`subscribe`](Self::subscribe), which goes on across switches.
 /// - Everybody shares one connection. What changes its state (SELECT, AUTH, SUBSCRIBE, CLIENT ..) changes it for all, and
 ///   is gone with it; fred does not let us refuse it. Use `client.clone_new()` of your own for such things.
 ///
 /// Dropping a future gives the operation up. What fred had queued by then is still sent.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct FredClient {
-    slot: Slot<FredConnection>,
+    pub(super) slot: Slot<FredConnection>,
+    pub(super) registry: Arc<Registry>,
     replay: Replay,
     replicas: bool,
 }
 
 impl FredClient {
-    pub(super) fn new(slot: Slot<FredConnection>, options: &Options) -> Self {
+    pub(super) fn new(
+        slot: Slot<FredConnection>,
+        registry: Arc<Registry>,
+        options: &Options,
+    ) -> Self {
         Self {
             slot,
+            registry,
             replay: options.replay,
             replicas: options.allow_replicas,
         }
@@ -192,6 +200,16 @@ impl FredClient {
             Next::Failed => Err(failed.error),
             Next::NoActive(reason) => Err(unavailable(terms, reason)),
         }
+    }
+}
+
+impl std::fmt::Debug for FredClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FredClient")
+            .field("slot", &self.slot)
+            .field("replay", &self.replay)
+            .field("replicas", &self.replicas)
+            .finish_non_exhaustive()
     }
 }
 

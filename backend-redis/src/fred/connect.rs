@@ -17,6 +17,7 @@ use tokio::sync::broadcast;
 
 use super::meaning;
 use crate::config::Options;
+use crate::stream::Tcp;
 use crate::target::{Address, Target};
 
 /// How many commands may wait to be written. Beyond that a server has been silent for long, and memory is worth more.
@@ -28,6 +29,8 @@ pub(super) struct Connector {
     tcp_nodelay: bool,
     user_timeout: Option<Duration>,
     keepalive: Option<Duration>,
+    /// The same three, for the sockets of the subscriptions.
+    pub(super) tcp: Tcp,
     /// How long opening a client may take.
     pub(super) dial: Duration,
     /// How long one command may take.
@@ -79,6 +82,7 @@ impl Connector {
             tcp_nodelay: options.tcp_nodelay,
             user_timeout: options.user_timeout,
             keepalive: options.keepalive,
+            tcp: Tcp::new(options),
             dial,
             operation,
             old: AtomicBool::new(false),
@@ -121,7 +125,7 @@ impl Connector {
                 internal_command_timeout: self.dial,
                 max_command_attempts: 1,
                 max_command_buffer_len: QUEUE,
-                tcp: self.tcp(),
+                tcp: self.tcp_config(),
                 ..ConnectionConfig::default()
             }),
             // No policy: fred does not reconnect.
@@ -181,7 +185,7 @@ impl Connector {
         Ok(config)
     }
 
-    fn tcp(&self) -> TcpConfig {
+    fn tcp_config(&self) -> TcpConfig {
         let keepalive = self
             .keepalive
             .map(|time| TcpKeepalive::new().with_time(time).with_interval(time));

@@ -1,8 +1,10 @@
-//! One connection to one member: the shared client, the dedicated ones, and the tasks that watch over them.
+//! One connection to one member: the shared client, the dedicated ones, the socket of the subscriptions, and the tasks that
+//! watch over them.
 //!
 //! The tasks are owned here and by nobody else. Ending them closes the sockets, whoever still holds a clone of a client;
 //! that is what retiring is. Nothing here decides whether a connection should end.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use super::connect::{Connector, Opened};
 use super::dedicated::Dedicated;
 use super::state::{PLACES, State, place};
 use crate::config::Settings;
+use crate::pubsub::{Feed, Keeper, Origin, Registry};
 use crate::target::Address;
 
 /// A live link to a member through fred. All clones are the same link.
@@ -34,6 +37,24 @@ struct Inner {
     /// Each ends the client that it watches over before it ends itself.
     tasks: Mutex<Option<JoinSet<()>>>,
     idle: Mutex<Vec<Dedicated>>,
+    feed: Arc<Feed>,
+    /// The keeper of the feed. Unlike the other tasks it is ended by retiring alone, and by being aborted.
+    listening: Mutex<Option<JoinSet<()>>>,
+    /// It was started.
+    kept: AtomicBool,
+    prove: Duration,
+    heartbeat: Duration,
+}
+
+/// What comes of a dial beside the client.
+pub(super) struct Terms {
+    pub(super) signals: Signals<Settings>,
+    /// How long a proof or a promotion may take.
+    pub(super) prove: Duration,
+    /// What is subscribed to where this is the active.
+    pub(super) registry: Arc<Registry>,
+    /// How often the socket of the subscriptions is asked whether it lives.
+    pub(super) heartbeat: Duration,
 }
 
 #[repr(align(128))]
@@ -48,12 +69,14 @@ const FAREWELL: Duration = Duration::from_millis(5);
 
 impl FredConnection {
     /// Takes over a client that was just opened. From here on its end is told through `signals`.
-    pub(super) fn start(
-        connector: Arc<Connector>,
-        opened: Opened,
-        signals: Signals<Settings>,
-    ) -> Self {
+    pub(super) fn start(connector: Arc<Connector>, opened: Opened, terms: Terms) -> Self {
+        let signals = terms.signals;
         let state = Arc::<State>::default();
+        let origin = Origin {
+            member: signals.member().clone(),
+            generation: signals.generation(),
+        };
+        let feed = Arc::new(Feed::new(terms.registry, origin, connector.operation));
         let Opened {
             client,
             mut task,
@@ -90,6 +113,11 @@ impl FredConnection {
                 state,
                 tasks: Mutex::new(Some(tasks)),
                 idle: Mutex::default(),
+                feed,
+                listening: Mutex::new(Some(JoinSet::new())),
+                kept: AtomicBool::new(false),
+                prove: terms.prove,
+                heartbeat: terms.heartbeat,
             }),
         }
     }
@@ -118,6 +146,36 @@ impl FredConnection {
 
     pub(super) fn state(&self) -> &Arc<State> {
         &self.inner.state
+    }
+
+    /// How long a promotion may take.
+    pub(super) fn prove(&self) -> Duration {
+        self.inner.prove
+    }
+
+    /// Its part in pub/sub.
+    pub(super) fn feed(&self) -> &Arc<Feed> {
+        &self.inner.feed
+    }
+
+    /// Starts the task that keeps the feed, once. Most connections never need it.
+    pub(super) fn keep_feed(&self) {
+        if self.inner.kept.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let connector = self.inner.connector.clone();
+        // It holds no clone of the connection: it would hold itself.
+        let keeper = Keeper {
+            feed: self.inner.feed.clone(),
+            signals: self.inner.signals.clone(),
+            open: connector.dial.min(connector.operation),
+            operation: connector.operation,
+            heartbeat: self.inner.heartbeat,
+            connector,
+        };
+        if let Some(listening) = locked(&self.inner.listening).as_mut() {
+            listening.spawn(keeper.run());
+        }
     }
 
     /// Runs a task that ends, by itself, when the connection does. `false` once it is retired.
@@ -156,6 +214,12 @@ impl FredConnection {
         self.inner.state.end();
         let tasks = locked(&self.inner.tasks).take();
         locked(&self.inner.idle).clear();
+        let listening = locked(&self.inner.listening).take();
+        if let Some(mut listening) = listening {
+            // Waits until it is dropped, and its socket with it.
+            listening.shutdown().await;
+        }
+        self.inner.feed.end();
         if let Some(mut tasks) = tasks {
             // Each aborts its client and waits until that is gone. Bounded: no client of fred blocks its thread.
             while tasks.join_next().await.is_some() {}

@@ -14,7 +14,9 @@ mod connect;
 mod connection;
 mod dedicated;
 mod judge;
+mod listen;
 mod meaning;
+mod pubsub;
 mod state;
 
 pub use backend::Fred;
