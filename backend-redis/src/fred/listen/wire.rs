@@ -177,3 +177,92 @@ fn refused(text: &str) -> Refused {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tokio::io::DuplexStream;
+
+    use super::*;
+
+    const TRAFFIC: &[u8] = b"*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$4\r\n1\r\n2\r\n\
+        *2\r\n$4\r\npong\r\n$0\r\n\r\n*4\r\n$8\r\npmessage\r\n$2\r\na*\r\n$2\r\nab\r\n$0\r\n\r\n-NOPERM no\r\n\
+        *3\r\n$8\r\nsmessage\r\n$1\r\ns\r\n$1\r\nx\r\n+PONG\r\n";
+
+    type Heard = Arc<Mutex<Vec<(Kind, String, String)>>>;
+
+    fn wire(operation: Duration) -> (Wire, DuplexStream, Heard) {
+        let (server, client) = tokio::io::duplex(1 << 16);
+        let heard = Heard::default();
+        let telling = heard.clone();
+        let tell: OnMessage = Arc::new(move |message: Published| {
+            let channel = String::from_utf8_lossy(&message.channel).into_owned();
+            let payload = String::from_utf8(message.payload).unwrap();
+            let mut heard = telling.lock().unwrap();
+            heard.push((message.topic.kind, channel, payload));
+        });
+        let (wire, moving) = over(client, operation, tell);
+        tokio::spawn(moving);
+        (wire, server, heard)
+    }
+
+    fn commands(count: usize) -> Vec<Vec<&'static [u8]>> {
+        vec![vec![b"PING"]; count]
+    }
+
+    // However the bytes are cut.
+    #[tokio::test]
+    async fn messages_are_told_from_answers() {
+        for size in [1, 2, 3, 7, 1000] {
+            let (mut wire, mut server, heard) = wire(Duration::from_secs(5));
+            let writing = tokio::spawn(async move {
+                for part in TRAFFIC.chunks(size) {
+                    server.write_all(part).await.unwrap();
+                    tokio::task::yield_now().await;
+                }
+                server
+            });
+            let answers = wire.exchange(&commands(4)).await.unwrap();
+            let codes: Vec<_> = answers
+                .iter()
+                .map(|answer| answer.as_ref().err().map(|refused| &*refused.code))
+                .collect();
+            assert_eq!(codes, [None, None, Some("NOPERM"), None], "{size}");
+            let heard = heard.lock().unwrap();
+            let heard: Vec<_> = heard.iter().map(|(k, c, p)| (*k, &**c, &**p)).collect();
+            let expected = [
+                (Kind::Channel, "a", "1\r\n2"),
+                (Kind::Pattern, "ab", ""),
+                (Kind::Shard, "s", "x"),
+            ];
+            assert_eq!(heard, expected);
+            drop(writing.await.unwrap());
+            assert_eq!(wire.exchange(&commands(1)).await.err(), Some(Broken::Ended));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_was_given_up_is_passed_over_when_it_comes() {
+        let (mut wire, mut server, _heard) = wire(Duration::from_millis(30));
+        assert_eq!(wire.exchange(&commands(2)).await.err(), Some(Broken::Late));
+        server.write_all(b"+PONG\r\n").await.unwrap();
+        assert_eq!(wire.exchange(&commands(1)).await.err(), Some(Broken::Late));
+        server
+            .write_all(b"-ERR late\r\n-ERR later\r\n+PONG\r\n")
+            .await
+            .unwrap();
+        let answers = wire.exchange(&commands(1)).await.unwrap();
+        assert!(matches!(&answers[..], [Ok(())]), "{answers:?}");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_resp2_ends_the_socket() {
+        let (mut wire, mut server, _heard) = wire(Duration::from_secs(5));
+        server
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n")
+            .await
+            .unwrap();
+        assert_eq!(wire.exchange(&commands(1)).await.err(), Some(Broken::Ended));
+    }
+}

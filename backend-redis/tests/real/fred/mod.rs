@@ -3,6 +3,7 @@
 
 mod blocking;
 mod connect;
+mod listen;
 mod proofs;
 mod replay;
 mod retire;

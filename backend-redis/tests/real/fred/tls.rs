@@ -1,7 +1,7 @@
 //! TLS through fred, with the same certificates.
 
-use backend_api::{ErrorKind, Signal};
-use fred::interfaces::KeysInterface;
+use backend_api::{Backend, ErrorKind, Signal};
+use fred::interfaces::{KeysInterface, PubsubInterface};
 
 use super::engine;
 use crate::tls::{folder, server};
@@ -17,7 +17,20 @@ async fn through_fred_tls_is_verified_and_its_end_is_told() {
         .run(|client| async move { client.set("k", 1, None, None, false).await })
         .await
         .unwrap();
-    server.clients_become(1).await;
+    // F56: subscriptions have a socket of their own, by TLS too.
+    engine
+        .backend
+        .promote(&link.connection, None)
+        .await
+        .unwrap();
+    let mut messages = client.subscribe(["news"]).await.unwrap();
+    let heard: i64 = client
+        .run(|client| async move { client.publish("news", "secret").await })
+        .await
+        .unwrap();
+    assert_eq!(heard, 1);
+    assert_eq!(messages.next().await.unwrap().text(), "secret");
+    server.clients_become(2).await;
     engine.retire(&link).await;
     server.clients_become(0).await;
 
