@@ -99,14 +99,22 @@ impl<B: Backend + FromOptions> Fleet<B> {
 
     /// The next move: from, to and why.
     pub(crate) async fn moved(&mut self) -> (Option<String>, String, Reason) {
+        self.moved_and_stalled().await.0
+    }
+
+    /// The same, and whether the group said before that this process stood still. What timed out meanwhile says nothing
+    /// about a member, so the engine asks again; whoever waits for its verdict may have had his time by then.
+    pub(crate) async fn moved_and_stalled(&mut self) -> ((Option<String>, String, Reason), bool) {
         let name = |name: &failover_core::api::MemberName| name.as_str().to_owned();
+        let mut stalled = false;
         loop {
             let event = tokio::time::timeout(BOUND, self.events.next());
-            if let EventKind::Switched {
-                from, to, reason, ..
-            } = event.await.expect("a move").expect("an open group").kind
-            {
-                return (from.as_ref().map(name), name(&to), reason);
+            match event.await.expect("a move").expect("an open group").kind {
+                EventKind::Switched {
+                    from, to, reason, ..
+                } => return ((from.as_ref().map(name), name(&to), reason), stalled),
+                EventKind::Stalled => stalled = true,
+                _ => {}
             }
         }
     }

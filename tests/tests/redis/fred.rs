@@ -14,6 +14,7 @@ use fred::interfaces::KeysInterface;
 use tokio::task::JoinSet;
 
 use crate::fleet::{BOUND, Fleet, config, timed};
+use crate::loss::frozen_active_is_left;
 
 async fn get(client: &FredClient) -> Result<Option<String>, Error> {
     client
@@ -49,15 +50,7 @@ async fn through_fred_a_read_survives_the_kill_of_its_server() {
 // P158, P164
 #[tokio::test]
 async fn through_fred_a_frozen_active_is_left_after_its_proof_failed() {
-    let more = "[group.timeouts]\noperation = \"100ms\"\nprove = \"100ms\"";
-    let mut fleet = Fleet::<Fred>::whole_through(2, more).await;
-    fleet.servers[0].freeze();
-    let (took, value) = timed(get(&fleet.client)).await;
-    assert_eq!(value.unwrap(), None);
-    assert!(took < Duration::from_secs(2), "{took:?}");
-    assert_eq!(fleet.moved().await.1, "m1");
-    fleet.servers[0].thaw();
-    fleet.is("m0", Link::Standby).await;
+    frozen_active_is_left::<Fred>(async |client| Ok(get(client).await?)).await;
 }
 
 // P158, P164
