@@ -8,15 +8,19 @@ use ::fred::interfaces::KeysInterface;
 use failover_core::redis::{Fred as Backend, FredClient};
 
 use super::{COUNTER, MEMBERS, NUMBER, SPAN, Servers, through};
-use crate::scenario::{Fault, Op, Service};
+use crate::calls::Calls;
+use crate::scenario::{Answers, Fault, Op, Service};
 
 pub(crate) struct Fred(Servers);
 
 impl Service for Fred {
     type Backend = Backend;
-    const DRIVER: &'static str = "fred";
+    type Load = Calls;
+    const DRIVER: Option<&'static str> = Some("fred");
     through!(Fred);
+}
 
+impl Answers for Fred {
     async fn call(client: FredClient, op: Op) -> Result<usize, String> {
         let answer = match op {
             Op::Get => client.run_idempotent(get).await,

@@ -7,15 +7,18 @@
 //! - [`args`]: the command line.
 //! - [`scenario`]: what can happen, and what a backend has to offer to take part: the seam for further backends.
 //! - [`redis`]: Redis' side of that, through redis-rs or fred.
-//! - [`load`]: the calls.
+//! - [`nats`]: NATS' side of that, and the stream of messages that is its load.
+//! - [`load`]: what a load is; [`calls`]: that of a backend which is asked and answers.
 //! - [`timeline`]: what the group said, and when.
 //! - [`rounds`], [`course`]: what is done and recorded, all in all and in one round.
 //! - [`measure`], [`report`]: from what was recorded to figures, and to paper.
 
 mod args;
+mod calls;
 mod course;
 mod load;
 mod measure;
+mod nats;
 mod redis;
 mod report;
 mod rounds;
@@ -30,7 +33,7 @@ use std::process::ExitCode;
 
 use args::{Args, Command};
 use report::Report;
-use scenario::Service;
+use scenario::{Scenario, Service};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -65,29 +68,37 @@ async fn run(args: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Resul
         }
         Command::Drill(args) => args,
     };
-    let report = match args.service.as_str() {
-        redis::NAME => match args.driver.as_deref().unwrap_or(redis::Redis::DRIVER) {
-            redis::Redis::DRIVER => drill::<redis::Redis>(&args).await,
+    // One arm for each backend that takes part.
+    match args.service.as_str() {
+        redis::NAME => match args.driver.as_deref() {
+            None => drill::<redis::Redis>(&args, out).await,
+            driver if driver == redis::Redis::DRIVER => drill::<redis::Redis>(&args, out).await,
             #[cfg(feature = "fred")]
-            redis::fred::Fred::DRIVER => drill::<redis::fred::Fred>(&args).await,
-            other => return Err(Failed::Usage(redis::unknown_driver(other))),
+            driver if driver == redis::fred::Fred::DRIVER => {
+                drill::<redis::fred::Fred>(&args, out).await
+            }
+            Some(other) => Err(Failed::Usage(redis::unknown_driver(other))),
         },
+        nats::Nats::NAME => drill::<nats::Nats>(&args, out).await,
         other => {
-            let known = redis::NAME;
+            let known = [redis::NAME, nats::Nats::NAME].join(" and ");
             let problem = format!("there is no drill for {other:?}, only for {known}");
-            return Err(Failed::Usage(problem));
+            Err(Failed::Usage(problem))
         }
-    };
-    let report = report.map_err(Failed::Drill)?;
+    }
+}
+
+async fn drill<S: Service>(args: &Args, out: &mut dyn Write) -> Result<(), Failed> {
+    if args.scenario == Scenario::LameDuck && !S::ANNOUNCES {
+        let problem = format!("a server of {} announces no shutdown", S::NAME);
+        return Err(Failed::Usage(problem));
+    }
+    let rounds = rounds::run::<S>(args).await.map_err(Failed::Drill)?;
+    let report = Report::new::<S>(args, &rounds);
     let written = if args.json {
         report.json(out)
     } else {
         report.text(out)
     };
     written.map_err(|error| Failed::Drill(format!("the report cannot be written: {error}")))
-}
-
-async fn drill<S: Service>(args: &Args) -> Result<Report, String> {
-    let rounds = rounds::run::<S>(args).await?;
-    Ok(Report::new::<S>(args, &rounds))
 }

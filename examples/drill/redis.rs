@@ -9,7 +9,8 @@ use failover_core::redis::{FailoverConnection, Redis as Backend};
 use failover_testkit::server::RedisServer;
 use redis::AsyncCommands;
 
-use crate::scenario::{Fault, Op, Service};
+use crate::calls::Calls;
+use crate::scenario::{Answers, Fault, Op, Service};
 
 #[cfg(feature = "fred")]
 #[path = "fred.rs"]
@@ -83,12 +84,13 @@ impl Servers {
         match fault {
             Fault::Kill => self.0[member].kill(),
             Fault::Freeze => self.0[member].freeze(),
+            Fault::LameDuck => unreachable!("it announces nothing"),
         }
     }
 
     fn heal(&self, fault: Fault, member: usize) {
         match fault {
-            Fault::Kill => self.0[member].restart(),
+            Fault::Kill | Fault::LameDuck => self.0[member].restart(),
             Fault::Freeze => self.0[member].thaw(),
         }
     }
@@ -137,9 +139,12 @@ pub(crate) struct Redis(Servers);
 
 impl Service for Redis {
     type Backend = Backend;
-    const DRIVER: &'static str = "redis";
+    type Load = Calls;
+    const DRIVER: Option<&'static str> = Some("redis");
     through!(Redis);
+}
 
+impl Answers for Redis {
     async fn call(mut client: FailoverConnection, op: Op) -> Result<usize, String> {
         let answer: Result<usize, _> = match op {
             Op::Get => client.get(NUMBER).await,

@@ -1,25 +1,25 @@
 //! The report: one JSON object for programs, or a few lines for people. Both say the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
 use crate::args::Args;
+use crate::load::Record;
 use crate::measure::Spread;
 use crate::rounds::Round;
 use crate::scenario::{Scenario, Service};
 
-/// How many different errors people are shown.
-const SHOWN: usize = 5;
-
 /// What came out, field by field as in JSON.
 #[derive(Serialize)]
-pub(crate) struct Report {
+#[serde(bound = "")]
+pub(crate) struct Report<R: Record> {
     backend: &'static str,
-    /// The client library.
-    driver: &'static str,
+    /// The client library, for a backend with more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<&'static str>,
     scenario: &'static str,
     rounds: u32,
     /// Whether the fastest sensible settings were used; otherwise the defaults.
@@ -27,11 +27,9 @@ pub(crate) struct Report {
     /// Opening the group over healthy servers: parse, connect, prove, check. The median of the rounds.
     #[serde(serialize_with = "millis")]
     startup_ms: Duration,
-    /// Over all rounds, `ok + errors`.
-    calls: usize,
-    ok: usize,
-    errors: usize,
-    /// See [`measure`](crate::measure) for what the gap is in which scenario.
+    #[serde(flatten)]
+    sum: R::Sum,
+    /// See [`measure`](crate::measure) and the load's own record for what the gap is in which scenario.
     gap_ms: Gap,
     /// Between which members traffic moved; where rounds differ, all of them.
     from: String,
@@ -62,27 +60,19 @@ struct Gap {
 /// What only people are told.
 struct About {
     scenario: Scenario,
-    every: Duration,
+    load: String,
     calm: Duration,
-    failures: BTreeMap<String, usize>,
 }
 
-impl Report {
-    pub(crate) fn new<S: Service>(args: &Args, rounds: &[Round]) -> Self {
+impl<R: Record> Report<R> {
+    pub(crate) fn new<S: Service>(args: &Args, rounds: &[Round<R>]) -> Self {
         let gap = Spread::of(rounds.iter().map(|round| round.gap));
-        let median = |of: fn(&Round) -> Duration| Spread::of(rounds.iter().map(of)).percentile(50);
-        let words = |of: fn(&Round) -> String| {
+        let median =
+            |of: fn(&Round<R>) -> Duration| Spread::of(rounds.iter().map(of)).percentile(50);
+        let words = |of: fn(&Round<R>) -> String| {
             let distinct: BTreeSet<_> = rounds.iter().map(of).collect();
             distinct.into_iter().collect::<Vec<_>>().join(", ")
         };
-        let mut failures = BTreeMap::new();
-        for call in rounds.iter().flat_map(|round| &round.calls) {
-            if let Err(error) = &call.answer {
-                *failures.entry(error.clone()).or_default() += 1;
-            }
-        }
-        let calls = rounds.iter().map(|round| round.calls.len()).sum();
-        let errors = failures.values().sum();
         Self {
             backend: S::NAME,
             driver: S::DRIVER,
@@ -90,9 +80,7 @@ impl Report {
             rounds: args.rounds,
             tuned: args.tuned,
             startup_ms: median(|round| round.startup),
-            calls,
-            ok: calls - errors,
-            errors,
+            sum: R::sum(rounds),
             gap_ms: Gap {
                 p50: gap.percentile(50),
                 p99: gap.percentile(99),
@@ -105,9 +93,8 @@ impl Report {
             dials: rounds.iter().map(|round| round.dials).sum(),
             about: About {
                 scenario: args.scenario,
-                every: args.every,
+                load: R::load(args),
                 calm: median(|round| round.calm),
-                failures,
             },
         }
     }
@@ -120,21 +107,17 @@ impl Report {
     pub(crate) fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let About {
             scenario,
-            every,
+            load,
             calm,
-            failures,
         } = &self.about;
         let settings = if self.tuned { "tuned" } else { "default" };
+        let driver = self.driver.map(|driver| format!(" through {driver}"));
+        let driver = driver.unwrap_or_default();
         writeln!(
             out,
-            "{} {} through {}: {} round(s), {settings} settings, a call every {every:?}",
-            self.backend, self.scenario, self.driver, self.rounds
+            "{} {}{}: {} round(s), {settings} settings, {load}",
+            self.backend, self.scenario, driver, self.rounds
         )?;
-        let gap = match scenario {
-            Scenario::Kill | Scenario::Freeze => "from the fault to the first call elsewhere",
-            Scenario::Outage => "from the first death to the first call after it",
-            Scenario::Switch | Scenario::Drain => "longest pause between calls during the move",
-        };
         let (p50, p99, max) = (self.gap_ms.p50, self.gap_ms.p99, self.gap_ms.max);
         let mut line = |name: &str, value: String| writeln!(out, "  {name:<16}{value}");
         let Self {
@@ -145,18 +128,10 @@ impl Report {
             "gap",
             format!("p50 {p50:.1?}, p99 {p99:.1?}, max {max:.1?}"),
         )?;
-        line("", gap.to_owned())?;
-        line(
-            "calm",
-            format!("{calm:.1?}: longest pause between calls just before"),
-        )?;
-        let (calls, ok, errors) = (self.calls, self.ok, self.errors);
-        line("calls", format!("{calls}: {ok} ok, {errors} failed"))?;
-        for (error, count) in failures.iter().take(SHOWN) {
-            line("", format!("{count} x {error}"))?;
-        }
-        if failures.len() > SHOWN {
-            line("", format!("and {} further errors", failures.len() - SHOWN))?;
+        line("", R::about_gap(*scenario).to_owned())?;
+        line("calm", format!("{calm:.1?}: longest pause just before"))?;
+        for (name, value) in R::lines(&self.sum) {
+            line(name, value)?;
         }
         line("startup", format!("{:.1?}", self.startup_ms))?;
         line(
@@ -167,7 +142,7 @@ impl Report {
     }
 }
 
-fn millis<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn millis<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     // Microseconds are what a clock here can be trusted with.
     serializer.serialize_f64(value.as_micros() as f64 / 1000.0)
 }

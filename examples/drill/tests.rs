@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::load::Call;
+use crate::calls::Call;
 use crate::measure::{
     Spread, longest_pause, pause_around_move, until_served_again, until_served_elsewhere,
 };

@@ -13,7 +13,7 @@
 mod pending;
 mod queue;
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ pub(crate) struct Outbound {
     /// How long a publish waits for room.
     patience: Duration,
     statistics: Arc<Statistics>,
+    /// Requests that were answered since the last message: they went through the client's channel as well.
+    others: AtomicU64,
     queue: Mutex<Queue>,
     /// Whoever has to wait for the client does so alone, or the order of the copies were not that of the channel.
     turn: tokio::sync::Mutex<()>,
@@ -86,6 +88,7 @@ impl Outbound {
             limit: options.carry_limit,
             patience,
             statistics: client.statistics(),
+            others: AtomicU64::new(0),
             queue: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
             room: Notify::new(),
@@ -112,6 +115,7 @@ impl Outbound {
 
     /// Where the client takes the message at once, which is nearly always.
     fn try_send(&self, client: &Client, message: OutboundMessage, order: &Pending) -> Attempt {
+        let kept = message.clone();
         let mut queue = self.queue();
         if queue.closed {
             return Attempt::Done(Err(Refused::Moving(message)));
@@ -119,8 +123,7 @@ impl Outbound {
         if queue.waiting || !self.has_room(&mut queue) {
             return Attempt::Later(message);
         }
-        queue.look(|| self.left(), self.frees());
-        let kept = message.clone();
+        queue.look(|| self.left(), self.others(), self.frees());
         match client.publish_message(message).now_or_never() {
             Some(Ok(())) => {
                 queue.keep(kept, order.next());
@@ -149,7 +152,7 @@ impl Outbound {
                     return Err(Refused::Moving(message));
                 }
                 if self.has_room(&mut queue) {
-                    queue.look(|| self.left(), self.frees());
+                    queue.look(|| self.left(), self.others(), self.frees());
                     queue.waiting = true;
                     break;
                 }
@@ -177,7 +180,8 @@ impl Outbound {
         client: &Client,
         kept: &Kept,
     ) -> Result<(), PublishError> {
-        self.queue().look(|| self.left(), self.frees());
+        self.queue()
+            .look(|| self.left(), self.others(), self.frees());
         client.publish_message(kept.message.clone()).await?;
         if self.carry != Carry::None {
             self.queue().keep_again(kept.clone());
@@ -213,15 +217,17 @@ impl Outbound {
         }
     }
 
+    /// Lets go of what has left.
+    pub(crate) fn tidy(&self) {
+        let left = self.left();
+        self.queue().tidy(left, self.frees());
+    }
+
     /// Whether anything is kept, as far as is known.
     pub(crate) fn holds_any(&self) -> bool {
-        let left = self.left();
-        let mut queue = self.queue();
-        if self.carry == Carry::Unsent {
-            queue.left(left);
-        }
+        self.tidy();
         // Without copies nobody knows: ask.
-        self.carry == Carry::None || !queue.is_empty()
+        self.carry == Carry::None || !self.queue().is_empty()
     }
 
     /// The newest copy; everything up to it is [`confirmed`](Self::confirmed) by a round trip that begins after this.
@@ -251,6 +257,19 @@ impl Outbound {
     /// How many messages have left the client's channel. The client's task counts them, those of others included.
     fn left(&self) -> u64 {
         self.statistics.out_messages.load(Ordering::Acquire)
+    }
+
+    /// A request went through the client and was answered.
+    pub(crate) fn answered(&self) {
+        self.others.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn others(&self) -> u64 {
+        // Hardly ever is there any, and a load is cheaper than a swap.
+        match self.others.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.others.swap(0, Ordering::Relaxed),
+        }
     }
 
     /// Whether what has left need not be kept.

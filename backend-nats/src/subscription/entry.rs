@@ -10,7 +10,7 @@ use async_nats::{Message, Subject};
 use backend_api::{Error, ErrorKind, Generation};
 use tokio::task::coop;
 
-use super::delivery::Delivery;
+use super::delivery::{Dedupe, Delivery};
 use super::feed::{Feed, Stage};
 use super::filter::Filter;
 use crate::connection::Connection;
@@ -22,6 +22,17 @@ pub(crate) struct Entry {
     queue: Option<String>,
     delivery: Delivery,
     feeds: Mutex<Feeds>,
+}
+
+/// What a look at the feeds found.
+pub(super) enum Next {
+    Message(Message),
+    /// Nothing yet.
+    Pending,
+    /// No connection has it: nothing can come for now.
+    Idle,
+    /// It is closed, and all is read.
+    End,
 }
 
 struct Feeds {
@@ -70,25 +81,44 @@ impl Entry {
         &self.subject
     }
 
-    /// The next message of any feed. `Ready(None)` only where the entry is closed and all is read.
-    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Message>> {
+    /// The next message of any feed.
+    #[inline]
+    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Next {
         let mut feeds = self.feeds();
+        if feeds.remaining.is_none()
+            && let [feed] = feeds.list.as_mut_slice()
+            && feed.stage == Stage::Live
+            && self.delivery.dedupe() == Dedupe::None
+        {
+            // As it is nearly always.
+            if let Poll::Ready(Some(message)) = feed.poll(cx) {
+                return Next::Message(message);
+            }
+        }
+        self.poll_all(&mut feeds, cx)
+    }
+
+    fn poll_all(&self, feeds: &mut Feeds, cx: &mut Context<'_>) -> Next {
         if feeds.remaining == Some(0) {
             feeds.end();
-            return Poll::Ready(None);
+            return Next::End;
         }
-        if let Some(message) = self.take(&mut feeds, cx) {
+        if let Some(message) = self.take(feeds, cx) {
             feeds.remaining = feeds.remaining.map(|remaining| remaining.saturating_sub(1));
-            return Poll::Ready(Some(message));
+            return Next::Message(message);
         }
         if feeds.closed && feeds.list.is_empty() {
-            return Poll::Ready(None);
+            return Next::End;
         }
         match &mut feeds.waker {
             Some(waker) => waker.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
         }
-        Poll::Pending
+        if feeds.list.is_empty() && feeds.attaching.is_empty() {
+            Next::Idle
+        } else {
+            Next::Pending
+        }
     }
 
     fn take(&self, feeds: &mut Feeds, cx: &mut Context<'_>) -> Option<Message> {
@@ -127,12 +157,6 @@ impl Entry {
             }
         }
         None
-    }
-
-    /// Whether nothing more can come for now: no connection has it.
-    pub(super) fn is_idle(&self) -> bool {
-        let feeds = self.feeds();
-        feeds.list.is_empty() && feeds.attaching.is_empty()
     }
 
     /// Subscribes on a connection, unless it is already. Cancel-safe. The server knows of it after the next round trip.
@@ -212,6 +236,17 @@ impl Entry {
         let mut feeds = self.feeds();
         for feed in &mut feeds.list {
             if feed.generation == generation && feed.stage == Stage::Leaving {
+                feed.stage = Stage::Left;
+            }
+        }
+        feeds.wake();
+    }
+
+    /// The server of this connection may send more, but that is not waited for: what is here is all.
+    pub(super) fn cut(&self, generation: Generation) {
+        let mut feeds = self.feeds();
+        for feed in &mut feeds.list {
+            if feed.generation == generation {
                 feed.stage = Stage::Left;
             }
         }

@@ -10,7 +10,7 @@ use async_nats::{Message, Subject};
 use backend_api::{Error, ErrorKind, Slot};
 use futures_util::Stream;
 
-use super::entry::Entry;
+use super::entry::{Entry, Next};
 use super::moves;
 use crate::client::Shared;
 use crate::connection::Connection;
@@ -95,16 +95,16 @@ impl Stream for Subscription {
     type Item = Message;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Message>> {
-        let polled = self.entry.poll(cx);
-        match polled {
-            Poll::Ready(Some(_)) => *self.delivered.get_mut() += 1,
-            // Between two connections, or the group is closed.
-            Poll::Pending if self.entry.is_idle() => {
-                return self.closed.as_mut().poll(cx).map(|()| None);
+        match self.entry.poll(cx) {
+            Next::Message(message) => {
+                *self.delivered.get_mut() += 1;
+                Poll::Ready(Some(message))
             }
-            Poll::Ready(None) | Poll::Pending => {}
+            Next::Pending => Poll::Pending,
+            // Between two connections, or the group is closed.
+            Next::Idle => self.closed.as_mut().poll(cx).map(|()| None),
+            Next::End => Poll::Ready(None),
         }
-        polled
     }
 }
 

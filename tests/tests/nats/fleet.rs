@@ -87,7 +87,10 @@ impl Fleet {
 
     pub(crate) async fn is_whole(&self) {
         self.until("the group is whole", |status| {
-            status.active.is_some() && status.standbys().count() >= self.standbys
+            let ready = status
+                .standbys()
+                .filter(|member| member.healthy == Some(true));
+            status.active.is_some() && ready.count() >= self.standbys
         })
         .await;
     }

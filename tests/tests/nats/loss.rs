@@ -78,6 +78,26 @@ async fn a_kill_is_a_short_gap() {
     }
 }
 
+/// A subscription that may be on one connection only is not waited for where it cannot be left, and no standby pays for the
+/// old active's silence.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frozen_active_holds_up_no_promotion() {
+    let more = "[group.timeouts]\nprove = \"300ms\"\n[group.health]\ninterval = \"100ms\"\ntimeout = \"200ms\"";
+    let mut fleet = Fleet::whole(3, more).await;
+    let once = Delivery::AtMostOnce;
+    let mut subscription = fleet.client.subscribe_with("once", once).await.unwrap();
+    fleet.cluster[0].freeze();
+    // Not by the end of the old connection, which the client's own pings bring about in seconds.
+    assert_eq!(
+        fleet.moved().await,
+        (Some("m0".into()), "m1".into(), Reason::Health)
+    );
+    fleet.cluster[0].thaw();
+    say(&fleet.cluster[1], "once", "1").await;
+    let message = tokio::time::timeout(BOUND, subscription.next()).await;
+    assert_eq!(message.unwrap().unwrap().payload, "1");
+}
+
 /// Also while publishing without pause, when the socket takes no more bytes.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_frozen_active_is_left_while_publishing_without_pause() {
