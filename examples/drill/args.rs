@@ -25,6 +25,9 @@ Scenarios:
   drain      drain_to the standby: a planned move that lets the old connection finish
   outage     all servers are killed and started again 3 s later
   lame-duck  the active says that it is about to shut down, and does so; later started again (nats)
+  failback   the active is killed, comes back, and traffic returns to it: with a grace of 2 s, 1 s of health and no jitter
+  readonly   the active becomes a replica while it runs, and later a primary again; calls are writes (redis)
+  pubsub     a stream that listens through a switch, a drain and a kill, and what it misses or hears twice (redis)
 
 Options:
   --rounds N     how often, each time with a fresh group over the same servers [1]
@@ -130,6 +133,10 @@ fn read(args: impl Iterator<Item = OsString>) -> Result<Command, lexopt::Error> 
         return Err(format!("--{option} is an option of {backend}").into());
     }
     stream.check()?;
+    if scenario == Scenario::Readonly {
+        // A replica goes on to answer reads.
+        op = Op::Incr;
+    }
     Ok(Command::Drill(Args {
         service,
         driver,

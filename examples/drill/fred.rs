@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use ::fred::clients::Client;
 use ::fred::error::Error as FredError;
-use ::fred::interfaces::KeysInterface;
-use failover_core::redis::{Fred as Backend, FredClient};
+use ::fred::interfaces::{KeysInterface, PubsubInterface};
+use failover_core::Error;
+use failover_core::redis::{Fred as Backend, FredClient, Messages};
 
+use super::pubsub::{CHANNEL, Talks};
 use super::{COUNTER, MEMBERS, NUMBER, SPAN, Servers, through};
 use crate::calls::Calls;
 use crate::scenario::{Answers, Fault, Op, Service};
@@ -36,4 +38,21 @@ async fn get(client: Arc<Client>) -> Result<usize, FredError> {
 
 async fn incr(client: Arc<Client>) -> Result<usize, FredError> {
     client.incr(COUNTER).await
+}
+
+impl Talks for Fred {
+    async fn listen(client: &FredClient) -> Result<Messages, Error> {
+        client.subscribe([CHANNEL]).await
+    }
+
+    async fn publish(client: FredClient, text: String) -> Result<i64, String> {
+        let answer = client
+            .run(|client| client_publish(client, text.clone()))
+            .await;
+        answer.map_err(|error| error.to_string())
+    }
+}
+
+async fn client_publish(client: Arc<Client>, text: String) -> Result<i64, FredError> {
+    client.publish(CHANNEL, text).await
 }

@@ -5,7 +5,8 @@
 //! counter that starts at its number times a large one. Both are saved, since a killed server comes back with what it had
 //! saved, and traffic may reach it before anybody could fill it again.
 
-use failover_core::redis::{FailoverConnection, Redis as Backend};
+use failover_core::Error;
+use failover_core::redis::{FailoverConnection, Messages, Redis as Backend};
 use failover_testkit::server::RedisServer;
 use redis::AsyncCommands;
 
@@ -15,6 +16,8 @@ use crate::scenario::{Answers, Fault, Op, Service};
 #[cfg(feature = "fred")]
 #[path = "fred.rs"]
 pub(crate) mod fred;
+#[path = "pubsub.rs"]
+pub(crate) mod pubsub;
 
 /// As the command line calls it.
 pub(crate) const NAME: &str = "redis";
@@ -80,10 +83,23 @@ impl Servers {
         toml
     }
 
+    /// Beyond what the counters began with.
+    fn writes(&self) -> usize {
+        let counted = |(number, server): (usize, &RedisServer)| {
+            let counter: usize = server.cli(&["GET", COUNTER]).parse().unwrap_or_default();
+            counter.saturating_sub(number * SPAN)
+        };
+        self.0.iter().enumerate().map(counted).sum()
+    }
+
     fn inflict(&self, fault: Fault, member: usize) {
         match fault {
             Fault::Kill => self.0[member].kill(),
             Fault::Freeze => self.0[member].freeze(),
+            // Of nobody who is there: it keeps its data, and what was written to it can be counted afterwards.
+            Fault::ReadOnly => {
+                self.0[member].cli(&["REPLICAOF", "127.0.0.1", "1"]);
+            }
             Fault::LameDuck => unreachable!("it announces nothing"),
         }
     }
@@ -92,6 +108,7 @@ impl Servers {
         match fault {
             Fault::Kill | Fault::LameDuck => self.0[member].restart(),
             Fault::Freeze => self.0[member].thaw(),
+            Fault::ReadOnly => self.0[member].make_master(),
         }
     }
 }
@@ -109,6 +126,7 @@ pub(crate) fn unknown_driver(name: &str) -> String {
 macro_rules! through {
     ($driver:ident) => {
         const NAME: &'static str = $crate::redis::NAME;
+        const REPLICATES: bool = true;
 
         fn start() -> Result<Self, String> {
             Servers::start().map($driver)
@@ -120,6 +138,10 @@ macro_rules! through {
 
         fn config(&self, tuned: bool) -> String {
             self.0.config(tuned)
+        }
+
+        fn writes(&self) -> Option<usize> {
+            Some(self.0.writes())
         }
 
         fn inflict(&self, fault: Fault, member: usize) {
@@ -157,5 +179,16 @@ impl Answers for Redis {
             Some(cause) => cause.to_string(),
             None => error.to_string(),
         })
+    }
+}
+
+impl pubsub::Talks for Redis {
+    async fn listen(client: &FailoverConnection) -> Result<Messages, Error> {
+        client.subscribe([pubsub::CHANNEL]).await
+    }
+
+    async fn publish(mut client: FailoverConnection, text: String) -> Result<i64, String> {
+        let answer = client.publish(pubsub::CHANNEL, text).await;
+        answer.map_err(|error| error.to_string())
     }
 }

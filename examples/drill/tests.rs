@@ -208,3 +208,60 @@ async fn a_kill_through_fred_is_reported_as_such() {
         "a read runs again elsewhere: {report:#}"
     );
 }
+
+async fn drilled(line: &[&str]) -> Value {
+    let mut out = Vec::new();
+    run(line.iter().map(Into::into), &mut out).await.unwrap();
+    serde_json::from_slice(&out).expect("one JSON object")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failback_is_reported_with_both_moves() {
+    let report = drilled(&["redis", "failback", "--json"]).await;
+    for (field, value) in [("from", "east"), ("to", "west"), ("reason", "lost")] {
+        assert_eq!(report[field], value, "{report:#}");
+    }
+    assert_eq!(
+        report["errors"], 0,
+        "a read runs again elsewhere: {report:#}"
+    );
+    // Not before the grace is over and the member has been well for a second.
+    let after = report["failback"]["after_ms"]["p50"].as_f64().unwrap();
+    assert!((1_000.0..30_000.0).contains(&after), "{report:#}");
+    let gap = report["failback"]["gap_ms"]["max"].as_f64().unwrap();
+    assert!(gap > 0.0, "{report:#}");
+}
+
+// P156: and none runs twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_to_an_active_that_becomes_a_replica_run_elsewhere() {
+    let report = drilled(&["redis", "readonly", "--json"]).await;
+    for field in ["errors", "writes_lost", "writes_doubled"] {
+        assert_eq!(report[field], 0, "{report:#}");
+    }
+    assert_eq!(report["to"], "west", "{report:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn planned_moves_lose_no_message_of_a_stream() {
+    let report = drilled(&["redis", "pubsub", "--json"]).await;
+    for name in ["switch", "drain"] {
+        let of = &report["moves"][name];
+        assert!(of["published"].as_u64().unwrap() > 50, "{report:#}");
+        for field in ["failed", "lost", "doubled"] {
+            assert_eq!(of[field], 0, "{report:#}");
+        }
+    }
+    assert_eq!(report["moves"]["kill"]["doubled"], 0, "{report:#}");
+}
+
+#[tokio::test]
+async fn a_scenario_of_another_backend_is_refused() {
+    for (scenario, expected) in [("readonly", "replica"), ("pubsub", "other scenarios")] {
+        let line = ["nats", scenario].map(Into::into);
+        match run(line.into_iter(), &mut Vec::new()).await {
+            Err(Failed::Usage(text)) => assert!(text.contains(expected), "{text}"),
+            other => panic!("{scenario}: {other:?}"),
+        }
+    }
+}
