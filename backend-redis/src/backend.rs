@@ -8,7 +8,7 @@ use backend_api::{
     async_trait,
 };
 
-use crate::check::{PingCheck, RoleCheck};
+use crate::check::{Driver, PingCheck, RoleCheck};
 use crate::client::FailoverConnection;
 use crate::commands::Commands;
 use crate::config::{Options, Replay, Settings};
@@ -61,6 +61,12 @@ impl std::fmt::Debug for Redis {
         f.debug_struct("Redis")
             .field("options", &self.options)
             .finish_non_exhaustive()
+    }
+}
+
+impl Driver for Redis {
+    fn options(&self) -> &Options {
+        &self.options
     }
 }
 

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use backend_api::{Error, ErrorKind};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
+use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::target::Target;
 
@@ -21,22 +21,27 @@ pub(crate) async fn wrap(
     stream: TcpStream,
     target: &Target,
 ) -> Result<TlsStream<TcpStream>, Error> {
-    let address = &target.address;
-    let failed = |text: String| {
-        Error::new(ErrorKind::Tls, format!("{address}: {text}")).with_operation("connect")
-    };
+    let failed = |text: &str| failed(target, text);
     let name = ServerName::try_from(host.to_owned())
-        .map_err(|_invalid| failed("its name cannot stand in a certificate".to_owned()))?;
-    // Reading certificates blocks. They are read anew for each dial: they are files that operators replace.
-    let ca_file = target.ca_file.clone();
-    let config = tokio::task::spawn_blocking(move || config(ca_file))
-        .await
-        .map_err(|error| failed(format!("TLS could not be set up: {error}")))?
-        .map_err(failed)?;
-    TlsConnector::from(config)
+        .map_err(|_invalid| failed("its name cannot stand in a certificate"))?;
+    TlsConnector::from(config_of(target).await?)
         .connect(name, stream)
         .await
-        .map_err(|error| failed(format!("TLS failed: {error}")))
+        .map_err(|error| failed(&format!("TLS failed: {error}")))
+}
+
+/// Whom to trust for this member. Reading certificates blocks. They are read anew for each dial: they are files that
+/// operators replace.
+pub(crate) async fn config_of(target: &Target) -> Result<Arc<ClientConfig>, Error> {
+    let ca_file = target.ca_file.clone();
+    tokio::task::spawn_blocking(move || config(ca_file))
+        .await
+        .map_err(|error| failed(target, &format!("TLS could not be set up: {error}")))?
+        .map_err(|text| failed(target, &text))
+}
+
+fn failed(target: &Target, text: &str) -> Error {
+    Error::new(ErrorKind::Tls, format!("{}: {text}", target.address)).with_operation("connect")
 }
 
 fn config(ca_file: Option<PathBuf>) -> Result<Arc<ClientConfig>, String> {

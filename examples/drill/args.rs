@@ -25,6 +25,9 @@ Scenarios:
   drain      drain_to the standby: a planned move that lets the old connection finish
   outage     all servers are killed and started again 3 s later
   lame-duck  the active says that it is about to shut down, and does so; later started again (nats)
+  failback   the active is killed, comes back, and traffic returns to it: with a grace of 2 s, 1 s of health and no jitter
+  readonly   the active becomes a replica while it runs, and later a primary again; calls are writes (redis)
+  pubsub     a stream that listens through a switch, a drain and a kill, and what it misses or hears twice (redis)
 
 Options:
   --rounds N     how often, each time with a fresh group over the same servers [1]
@@ -34,6 +37,7 @@ Options:
   --help         this text
 
 Options of redis:
+  --driver NAME  the client library, redis (redis-rs) or fred [redis]
   --op get|incr  what a call does: a read, which may run again elsewhere, or a write, which may not [get]
   --every TIME   a call each so often, not waiting for the previous one [1ms, which is also the least]
 
@@ -57,6 +61,8 @@ pub(crate) enum Command {
 #[derive(Clone, Debug)]
 pub(crate) struct Args {
     pub(crate) service: String,
+    /// The client library, where a backend has more than one. Each backend knows its own.
+    pub(crate) driver: Option<String>,
     pub(crate) scenario: Scenario,
     pub(crate) rounds: u32,
     pub(crate) tuned: bool,
@@ -68,7 +74,8 @@ pub(crate) struct Args {
 }
 
 /// Which options only one backend has.
-const SPECIAL: [(&str, &str); 8] = [
+const SPECIAL: [(&str, &str); 9] = [
+    ("redis", "driver"),
     ("redis", "op"),
     ("redis", "every"),
     ("nats", "rate"),
@@ -85,7 +92,7 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Str
 
 fn read(args: impl Iterator<Item = OsString>) -> Result<Command, lexopt::Error> {
     let mut parser = lexopt::Parser::from_args(args);
-    let (mut service, mut scenario) = (None, None);
+    let (mut service, mut driver, mut scenario) = (None, None, None);
     let (mut rounds, mut op, mut every) = (1, Op::Get, Duration::from_millis(1));
     let (mut tuned, mut json, mut trace) = (false, false, false);
     let mut stream = stream::Options::default();
@@ -99,6 +106,7 @@ fn read(args: impl Iterator<Item = OsString>) -> Result<Command, lexopt::Error> 
         }
         match arg {
             Short('h') | Long("help") => return Ok(Command::Help),
+            Long("driver") => driver = Some(parser.value()?.string()?),
             Long("rounds") => rounds = parser.value()?.parse_with(positive)?,
             Long("tuned") => tuned = true,
             Long("json") => json = true,
@@ -125,8 +133,13 @@ fn read(args: impl Iterator<Item = OsString>) -> Result<Command, lexopt::Error> 
         return Err(format!("--{option} is an option of {backend}").into());
     }
     stream.check()?;
+    if scenario == Scenario::Readonly {
+        // A replica goes on to answer reads.
+        op = Op::Incr;
+    }
     Ok(Command::Drill(Args {
         service,
+        driver,
         scenario,
         rounds,
         tuned,

@@ -79,6 +79,12 @@ pub(crate) struct Counts {
     calls: usize,
     ok: usize,
     errors: usize,
+    /// Writes that were acknowledged and that no server has: over all rounds, where writes are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    writes_lost: Option<usize>,
+    /// Writes that the servers have beyond those that were acknowledged and those that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    writes_doubled: Option<usize>,
     #[serde(skip)]
     failures: BTreeMap<String, usize>,
 }
@@ -94,9 +100,12 @@ impl Record for Vec<Call> {
             ..
         } = *moments;
         match scenario {
-            Scenario::Kill | Scenario::Freeze | Scenario::LameDuck => {
-                measure::until_served_elsewhere(self, fault, old)
-            }
+            Scenario::Kill
+            | Scenario::Freeze
+            | Scenario::LameDuck
+            | Scenario::Failback
+            | Scenario::Readonly
+            | Scenario::Pubsub => measure::until_served_elsewhere(self, fault, old),
             Scenario::Outage => measure::until_served_again(self, fault, restored),
             Scenario::Switch | Scenario::Drain => measure::pause_around_move(self, fault, old),
         }
@@ -115,7 +124,21 @@ impl Record for Vec<Call> {
         }
         let calls = rounds.iter().map(|round| round.record.len()).sum();
         let errors = failures.values().sum();
+        // Where one round was counted all were.
+        let each = |of: fn(usize, usize, usize) -> usize| {
+            let of = |round: &Round<Self>| {
+                let answered = round.record.iter().filter(|call| call.answer.is_ok());
+                let answered = answered.count();
+                let failed = round.record.len() - answered;
+                round.writes.map(|applied| of(applied, answered, failed))
+            };
+            rounds.iter().map(of).sum::<Option<usize>>()
+        };
+        let lost = each(|applied, answered, _failed| answered.saturating_sub(applied));
+        let doubled = each(|applied, answered, failed| applied.saturating_sub(answered + failed));
         Counts {
+            writes_lost: lost,
+            writes_doubled: doubled,
             calls,
             ok: calls - errors,
             errors,
@@ -126,6 +149,9 @@ impl Record for Vec<Call> {
     fn lines(sum: &Counts) -> Vec<(&'static str, String)> {
         let (calls, ok, errors) = (sum.calls, sum.ok, sum.errors);
         let mut lines = vec![("calls", format!("{calls}: {ok} ok, {errors} failed"))];
+        if let (Some(lost), Some(doubled)) = (sum.writes_lost, sum.writes_doubled) {
+            lines.push(("writes", format!("{lost} lost, {doubled} doubled")));
+        }
         for (error, count) in sum.failures.iter().take(SHOWN) {
             lines.push(("", format!("{count} x {error}")));
         }
@@ -142,9 +168,12 @@ impl Record for Vec<Call> {
 
     fn about_gap(scenario: Scenario) -> &'static str {
         match scenario {
-            Scenario::Kill | Scenario::Freeze | Scenario::LameDuck => {
-                "from the fault to the first call elsewhere"
-            }
+            Scenario::Kill
+            | Scenario::Freeze
+            | Scenario::LameDuck
+            | Scenario::Failback
+            | Scenario::Readonly
+            | Scenario::Pubsub => "from the fault to the first call elsewhere",
             Scenario::Outage => "from the first death to the first call after it",
             Scenario::Switch | Scenario::Drain => "longest pause between calls during the move",
         }

@@ -40,6 +40,18 @@ pub(crate) async fn run<S: Service>(
     match scenario {
         Scenario::Kill => one_fails(Fault::Kill, service, group, load, old).await,
         Scenario::Freeze => one_fails(Fault::Freeze, service, group, load, old).await,
+        Scenario::Readonly => one_fails(Fault::ReadOnly, service, group, load, old).await,
+        Scenario::Failback => {
+            let course = one_fails(Fault::Kill, service, group, load, old).await?;
+            let back = || active(group, service.members()) == Some(old);
+            until("the traffic has returned", || {
+                back() && load.served(course.restored, None)
+            })
+            .await?;
+            tokio::time::sleep(SETTLE).await;
+            Ok(course)
+        }
+        Scenario::Pubsub => Err("it is no drill of a single move".to_owned()),
         Scenario::LameDuck => one_fails(Fault::LameDuck, service, group, load, old).await,
         Scenario::Outage => all_fail(service, load).await,
         Scenario::Switch | Scenario::Drain => {

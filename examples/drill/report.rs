@@ -9,14 +9,17 @@ use serde::{Serialize, Serializer};
 use crate::args::Args;
 use crate::load::Record;
 use crate::measure::Spread;
-use crate::rounds::Round;
-use crate::scenario::Scenario;
+use crate::rounds::{Back, Round};
+use crate::scenario::{Scenario, Service};
 
 /// What came out, field by field as in JSON.
 #[derive(Serialize)]
 #[serde(bound = "")]
 pub(crate) struct Report<R: Record> {
     backend: &'static str,
+    /// The client library, for a backend with more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<&'static str>,
     scenario: &'static str,
     rounds: u32,
     /// Whether the fastest sensible settings were used; otherwise the defaults.
@@ -37,6 +40,9 @@ pub(crate) struct Report<R: Record> {
     /// median of the rounds.
     #[serde(serialize_with = "millis")]
     standby_rearmed_ms: Duration,
+    /// Of the scenario failback.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failback: Option<Failback>,
     /// Attempts to connect, successful or not, from the fault on, over all rounds. Counted by the group's events: a dead
     /// server cannot count who knocks.
     dials: usize,
@@ -44,14 +50,47 @@ pub(crate) struct Report<R: Record> {
     about: About,
 }
 
+/// How the traffic returned to the member that it had left.
 #[derive(Serialize)]
-struct Gap {
+struct Failback {
+    /// From the server's return (its start included) until the traffic moved back.
+    after_ms: Gap,
+    /// The longest pause around that move.
+    gap_ms: Gap,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Gap {
     #[serde(serialize_with = "millis")]
     p50: Duration,
     #[serde(serialize_with = "millis")]
     p99: Duration,
     #[serde(serialize_with = "millis")]
     max: Duration,
+}
+
+impl Gap {
+    pub(crate) fn of(values: impl IntoIterator<Item = Duration>) -> Self {
+        let values = Spread::of(values);
+        Self {
+            p50: values.percentile(50),
+            p99: values.percentile(99),
+            max: values.max(),
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let (p50, p99, max) = (self.p50, self.p99, self.max);
+        format!("p50 {p50:.1?}, p99 {p99:.1?}, max {max:.1?}")
+    }
+}
+
+fn failback(returns: impl Iterator<Item = Back> + Clone) -> Option<Failback> {
+    returns.clone().next()?;
+    Some(Failback {
+        after_ms: Gap::of(returns.clone().map(|back| back.after)),
+        gap_ms: Gap::of(returns.map(|back| back.gap)),
+    })
 }
 
 /// What only people are told.
@@ -62,8 +101,7 @@ struct About {
 }
 
 impl<R: Record> Report<R> {
-    pub(crate) fn new(backend: &'static str, args: &Args, rounds: &[Round<R>]) -> Self {
-        let gap = Spread::of(rounds.iter().map(|round| round.gap));
+    pub(crate) fn new<S: Service>(args: &Args, rounds: &[Round<R>]) -> Self {
         let median =
             |of: fn(&Round<R>) -> Duration| Spread::of(rounds.iter().map(of)).percentile(50);
         let words = |of: fn(&Round<R>) -> String| {
@@ -71,17 +109,15 @@ impl<R: Record> Report<R> {
             distinct.into_iter().collect::<Vec<_>>().join(", ")
         };
         Self {
-            backend,
+            backend: S::NAME,
+            driver: S::DRIVER,
             scenario: args.scenario.name(),
             rounds: args.rounds,
             tuned: args.tuned,
             startup_ms: median(|round| round.startup),
             sum: R::sum(rounds),
-            gap_ms: Gap {
-                p50: gap.percentile(50),
-                p99: gap.percentile(99),
-                max: gap.max(),
-            },
+            gap_ms: Gap::of(rounds.iter().map(|round| round.gap)),
+            failback: failback(rounds.iter().filter_map(|round| round.back)),
             from: words(|round| round.from.clone()),
             to: words(|round| round.to.clone()),
             reason: words(|round| round.reason.to_string()),
@@ -107,23 +143,30 @@ impl<R: Record> Report<R> {
             calm,
         } = &self.about;
         let settings = if self.tuned { "tuned" } else { "default" };
+        let driver = self.driver.map(|driver| format!(" through {driver}"));
+        let driver = driver.unwrap_or_default();
         writeln!(
             out,
-            "{} {}: {} round(s), {settings} settings, {load}",
-            self.backend, self.scenario, self.rounds
+            "{} {}{}: {} round(s), {settings} settings, {load}",
+            self.backend, self.scenario, driver, self.rounds
         )?;
-        let (p50, p99, max) = (self.gap_ms.p50, self.gap_ms.p99, self.gap_ms.max);
         let mut line = |name: &str, value: String| writeln!(out, "  {name:<16}{value}");
         let Self {
             from, to, reason, ..
         } = self;
         line("traffic moved", format!("{from} -> {to} ({reason})"))?;
-        line(
-            "gap",
-            format!("p50 {p50:.1?}, p99 {p99:.1?}, max {max:.1?}"),
-        )?;
+        line("gap", self.gap_ms.text())?;
         line("", R::about_gap(*scenario).to_owned())?;
         line("calm", format!("{calm:.1?}: longest pause just before"))?;
+        if let Some(failback) = &self.failback {
+            line("returned", failback.after_ms.text())?;
+            line(
+                "",
+                "from the server's return; 2 s of grace and 1 s of health are configured"
+                    .to_owned(),
+            )?;
+            line("gap then", failback.gap_ms.text())?;
+        }
         for (name, value) in R::lines(&self.sum) {
             line(name, value)?;
         }

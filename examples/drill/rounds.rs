@@ -14,7 +14,7 @@ use failover_core::event::{EventKind, Reason};
 use crate::args::Args;
 use crate::course::{self, Course, blocking, until};
 use crate::load::{Load, Moments, Record};
-use crate::scenario::{Scenario, Service};
+use crate::scenario::{Op, Scenario, Service};
 use crate::timeline::Timeline;
 
 /// The load runs for so long before the fault: connections are warm, and the backend has learned what it learns.
@@ -28,6 +28,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const GOLDEN: f64 = 0.618;
 /// The end of that, when nothing is new any more, says what calm looks like on this machine.
 const CALM: Duration = Duration::from_millis(200);
+/// So long before and after a failback its gap is looked for.
+const AROUND: Duration = Duration::from_millis(250);
 /// The load goes on for so long after the group has recovered, so that late failures are seen.
 const LINGER: Duration = Duration::from_millis(100);
 
@@ -54,6 +56,19 @@ pub(crate) struct Round<R> {
     pub(crate) accepted: Option<usize>,
     /// From the signal until the group said that the active is a lame duck, and from then until the traffic moved.
     pub(crate) notice: Option<(Duration, Duration)>,
+    /// The return of the traffic.
+    pub(crate) back: Option<Back>,
+    /// How many writes the servers applied, where writes are counted.
+    pub(crate) writes: Option<usize>,
+}
+
+/// How the traffic returned to the member that it had left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Back {
+    /// From the server's return, its start included.
+    pub(crate) after: Duration,
+    /// The longest pause around that move, to both sides of it.
+    pub(crate) gap: Duration,
 }
 
 /// Starts the servers and does all rounds.
@@ -89,7 +104,7 @@ async fn round<S: Service>(
 ) -> Result<Round<RecordOf<S>>, String> {
     let servers = service.clone();
     blocking(move || servers.settle()).await?;
-    let config = service.config(args.tuned);
+    let config = service.config(args.tuned) + args.scenario.rules();
     let begun = Instant::now();
     let group = Failover::<S::Backend>::builder()
         .on_event(timeline.recorder())
@@ -99,6 +114,7 @@ async fn round<S: Service>(
     let startup = begun.elapsed();
     until("the group is whole", || is_whole(&group)).await?;
 
+    let before = writes(service, args).await?;
     let load = S::Load::start(service, &group, args).await?;
     tokio::time::sleep(warm).await;
     let old = active(&group, service.members()).ok_or("the active is gone before the fault")?;
@@ -116,6 +132,7 @@ async fn round<S: Service>(
     };
     tokio::time::sleep(LINGER).await;
     let record = load.stop().await?;
+    let after = writes(service, args).await?;
     group.close().await;
 
     let moved = timeline.since(fault, |at, kind| match kind {
@@ -141,10 +158,17 @@ async fn round<S: Service>(
         }
         _ => None,
     };
-    let (moved, from, to, reason) = moved
-        .into_iter()
-        .next_back()
-        .ok_or("traffic did not move")?;
+    let mut moves = moved.into_iter();
+    // A failback is the move after the one that is looked at.
+    let (moved, back) = match args.scenario {
+        Scenario::Failback => (moves.next(), moves.next_back()),
+        _ => (moves.next_back(), None),
+    };
+    let (moved, from, to, reason) = moved.ok_or("traffic did not move")?;
+    let back = back.map(|(at, ..)| Back {
+        after: at.saturating_duration_since(restored),
+        gap: record.calm(at - AROUND, at + AROUND).unwrap_or_default(),
+    });
     let moments = Moments {
         fault,
         restored,
@@ -168,11 +192,27 @@ async fn round<S: Service>(
         dials: timeline.dials(fault),
         accepted,
         notice,
+        back,
+        writes: before.zip(after).map(|(before, after)| after - before),
     })
 }
 
+/// What the servers have applied so far, where calls are writes and no server loses any by the scenario itself: one that is
+/// killed comes back with what it had saved.
+async fn writes<S: Service>(service: &Arc<S>, args: &Args) -> Result<Option<usize>, String> {
+    let keeps = matches!(
+        args.scenario,
+        Scenario::Switch | Scenario::Drain | Scenario::Freeze | Scenario::Readonly
+    );
+    if args.op != Op::Incr || !keeps {
+        return Ok(None);
+    }
+    let service = service.clone();
+    blocking(move || service.writes()).await
+}
+
 /// Whether somebody is active, all others stand by, and all are known to be healthy.
-fn is_whole<B: Backend>(group: &Failover<B>) -> bool {
+pub(crate) fn is_whole<B: Backend>(group: &Failover<B>) -> bool {
     let status = group.status();
     status.active.is_some()
         && status.standbys().count() + 1 == status.members.len()

@@ -19,16 +19,25 @@ pub(crate) enum Scenario {
     Drain,
     Outage,
     LameDuck,
+    /// The active is killed, comes back, and the traffic returns to it by itself.
+    Failback,
+    /// The active becomes a replica while it runs.
+    Readonly,
+    /// Who listens is what is looked at, through several moves.
+    Pubsub,
 }
 
 impl Scenario {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 9] = [
         Self::Kill,
         Self::Freeze,
         Self::Switch,
         Self::Drain,
         Self::Outage,
         Self::LameDuck,
+        Self::Failback,
+        Self::Readonly,
+        Self::Pubsub,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -39,6 +48,20 @@ impl Scenario {
             Self::Drain => "drain",
             Self::Outage => "outage",
             Self::LameDuck => "lame-duck",
+            Self::Failback => "failback",
+            Self::Readonly => "readonly",
+            Self::Pubsub => "pubsub",
+        }
+    }
+
+    /// What a group is configured to do beside its service's settings, so that the drill ends while somebody is watching:
+    /// by default a member is not chosen again within a minute of a failover away from it.
+    pub(crate) fn rules(self) -> &'static str {
+        match self {
+            Self::Failback => {
+                "\n[group.failback]\ngrace = \"2s\"\nstable = \"1s\"\njitter = \"0s\"\n"
+            }
+            _ => "",
         }
     }
 
@@ -58,6 +81,8 @@ pub(crate) enum Fault {
     Kill,
     /// The process stands still; healed, it goes on.
     Freeze,
+    /// The server refuses writes from now on and keeps what it has; healed, it takes them again.
+    ReadOnly,
     /// The process tells its clients that it is about to shut down, and does so; healed, it is started again.
     LameDuck,
 }
@@ -90,8 +115,14 @@ pub(crate) trait Service: Send + Sync + Sized + 'static {
     /// As the command line and the report call it.
     const NAME: &'static str;
 
+    /// The client library, as `--driver` and the report call it; for a backend with more than one.
+    const DRIVER: Option<&'static str> = None;
+
     /// Whether its servers say so before they shut down.
     const ANNOUNCES: bool = false;
+
+    /// Whether a server of it can become read-only.
+    const REPLICATES: bool = false;
 
     /// Starts the servers. They end with the value.
     fn start() -> Result<Self, String>;
@@ -113,6 +144,11 @@ pub(crate) trait Service: Send + Sync + Sized + 'static {
 
     /// How many connections of groups its servers have accepted since they were started, where that is known. Blocks.
     fn accepted(&self) -> Option<usize> {
+        None
+    }
+
+    /// How many writes its servers have applied since they were first started, where that is known. Blocks.
+    fn writes(&self) -> Option<usize> {
         None
     }
 }

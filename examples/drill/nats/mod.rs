@@ -100,6 +100,7 @@ impl Service for Nats {
             Fault::Kill => self.cluster[member].kill(),
             Fault::Freeze => self.cluster[member].freeze(),
             Fault::LameDuck => self.cluster[member].lame_duck(),
+            Fault::ReadOnly => unreachable!("it has no replicas"),
         }
     }
 
@@ -107,6 +108,7 @@ impl Service for Nats {
         match fault {
             Fault::Kill | Fault::LameDuck => self.cluster[member].restart(),
             Fault::Freeze => self.cluster[member].thaw(),
+            Fault::ReadOnly => {}
         }
     }
 
