@@ -13,7 +13,7 @@ use failover_core::nats::{FailoverClient, Nats};
 use failover_testkit::server::NatsServer;
 use futures_util::StreamExt as _;
 use std::time::{Duration, Instant};
-const N: usize = 60_000;
+const N: usize = 20_000;
 async fn group(url: &str, carry: &str) -> Failover<Nats> {
     Failover::<Nats>::open_toml(&format!(
         "[backend]\ncarry = \"{carry}\"\n[[member]]\nname = \"one\"\nurl = \"{url}\"\n"
@@ -122,7 +122,7 @@ async fn run() {
     ];
     let only: Option<usize> = std::env::var("CASE").ok().and_then(|c| c.parse().ok());
     if let Some(i) = only {
-        for _ in 0..20 {
+        for _ in 0..4 {
             round(
                 &cases[i].1,
                 &cases[i].2,

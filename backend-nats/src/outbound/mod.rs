@@ -13,14 +13,15 @@
 mod pending;
 mod queue;
 
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use async_nats::client::traits::Publisher as _;
 use async_nats::message::OutboundMessage;
 use async_nats::{Client, PublishError, Statistics};
-use futures_util::FutureExt as _;
 use tokio::sync::{Notify, watch};
 
 pub(crate) use pending::Pending;
@@ -70,15 +71,12 @@ pub(crate) enum Refused {
     Unfit(PublishError),
 }
 
-/// What came of trying at once.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "it is taken apart where it was made; a box would cost every message one"
-)]
-enum Attempt {
-    Done(Result<(), Refused>),
+/// What came of trying at once. Small, because it is handed on for every message.
+pub(crate) enum Attempt {
+    Sent,
+    Refused(Box<Refused>),
     /// The client does not take it now.
-    Later(OutboundMessage),
+    Later(Box<OutboundMessage>),
 }
 
 impl Outbound {
@@ -103,34 +101,54 @@ impl Outbound {
         message: OutboundMessage,
         order: &Pending,
     ) -> Result<(), Refused> {
-        if self.carry == Carry::None {
-            let sent = client.publish_message(message).await;
-            return sent.map_err(|error| failed(error, None));
-        }
         match self.try_send(client, message, order) {
-            Attempt::Done(done) => done,
-            Attempt::Later(message) => self.send_in_turn(client, message, order).await,
+            Attempt::Sent => Ok(()),
+            Attempt::Refused(refused) => Err(*refused),
+            Attempt::Later(message) if self.carry == Carry::None => {
+                let kept = OutboundMessage::clone(&message);
+                let sent = client.publish_message(*message).await;
+                sent.map_err(|error| failed(error, kept))
+            }
+            Attempt::Later(message) => self.send_in_turn(client, *message, order).await,
         }
     }
 
-    /// Where the client takes the message at once, which is nearly always.
-    fn try_send(&self, client: &Client, message: OutboundMessage, order: &Pending) -> Attempt {
-        let kept = message.clone();
+    /// The same where the client takes the message at once, which is nearly always.
+    #[inline]
+    pub(crate) fn try_send(
+        &self,
+        client: &Client,
+        message: OutboundMessage,
+        order: &Pending,
+    ) -> Attempt {
+        if self.carry == Carry::None {
+            let kept = message.clone();
+            return match at_once(pin!(client.publish_message(message))) {
+                Poll::Ready(Ok(())) => Attempt::Sent,
+                Poll::Ready(Err(error)) => Attempt::Refused(Box::new(failed(error, kept))),
+                Poll::Pending => Attempt::Later(Box::new(kept)),
+            };
+        }
         let mut queue = self.queue();
         if queue.closed {
-            return Attempt::Done(Err(Refused::Moving(message)));
+            return Attempt::Refused(Box::new(Refused::Moving(message)));
         }
         if queue.waiting || !self.has_room(&mut queue) {
-            return Attempt::Later(message);
+            return Attempt::Later(Box::new(message));
         }
         queue.look(|| self.left(), self.others(), self.frees());
-        match client.publish_message(message).now_or_never() {
-            Some(Ok(())) => {
-                queue.keep(kept, order.next());
-                Attempt::Done(Ok(()))
-            }
-            Some(Err(error)) => Attempt::Done(Err(failed(error, Some(kept)))),
-            None => Attempt::Later(kept),
+        queue.keep(&message, order.next());
+        match at_once(pin!(client.publish_message(message))) {
+            Poll::Ready(Ok(())) => Attempt::Sent,
+            Poll::Ready(Err(error)) => match queue.take_back() {
+                Some(kept) => Attempt::Refused(Box::new(failed(error, kept))),
+                None => Attempt::Refused(Box::new(Refused::Unfit(error))),
+            },
+            Poll::Pending => match queue.take_back() {
+                Some(kept) => Attempt::Later(Box::new(kept)),
+                // It was just kept.
+                None => Attempt::Refused(Box::new(Refused::Full)),
+            },
         }
     }
 
@@ -166,10 +184,10 @@ impl Outbound {
         match sent {
             // Nobody else has published meanwhile: it is still this one's turn.
             Ok(()) => {
-                self.queue().keep(message, order.next());
+                self.queue().keep(&message, order.next());
                 Ok(())
             }
-            Err(error) => Err(failed(error, Some(message))),
+            Err(error) => Err(failed(error, message)),
         }
     }
 
@@ -301,9 +319,15 @@ impl Drop for Waiting<'_> {
     }
 }
 
-fn failed(error: PublishError, message: Option<OutboundMessage>) -> Refused {
-    match (error.kind(), message) {
-        (async_nats::PublishErrorKind::Send, Some(message)) => Refused::Ended(message),
+/// A future that is ready, or that nobody will wake. Where it stands: it is larger than a message.
+#[inline]
+fn at_once<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+fn failed(error: PublishError, message: OutboundMessage) -> Refused {
+    match error.kind() {
+        async_nats::PublishErrorKind::Send => Refused::Ended(message),
         _ => Refused::Unfit(error),
     }
 }

@@ -87,27 +87,30 @@ impl Queue {
         }
     }
 
-    /// Keeps a copy of what has just gone into the channel.
+    /// Keeps a copy of what goes into the channel now.
     #[inline]
-    pub(super) fn keep(&mut self, message: OutboundMessage, order: u64) {
+    pub(super) fn keep(&mut self, message: &OutboundMessage, order: u64) {
         self.place += 1;
-        self.push(message, order, self.looked);
+        self.copies.push_back(Kept {
+            order,
+            when: self.looked,
+            message: message.clone(),
+            place: self.place,
+        });
+    }
+
+    /// It did not go in after all: the last copy comes back.
+    pub(super) fn take_back(&mut self) -> Option<OutboundMessage> {
+        let kept = self.copies.pop_back()?;
+        self.place -= 1;
+        Some(kept.message)
     }
 
     /// Keeps again what came from another connection, as old as it is.
     pub(super) fn keep_again(&mut self, kept: Kept) {
         self.place += 1;
-        self.push(kept.message, kept.order, kept.when);
-    }
-
-    fn push(&mut self, message: OutboundMessage, order: u64, when: Instant) {
         let place = self.place;
-        self.copies.push_back(Kept {
-            order,
-            when,
-            message,
-            place,
-        });
+        self.copies.push_back(Kept { place, ..kept });
     }
 
     /// So many messages have left the channel.
@@ -157,7 +160,7 @@ mod tests {
     fn publish(queue: &mut Queue, order: u64, left: u64) {
         queue.tidy(0, false);
         queue.look(|| left, 0, true);
-        queue.keep(message(), order);
+        queue.keep(&message(), order);
     }
 
     fn kept(queue: &mut Queue) -> Vec<u64> {
@@ -201,7 +204,7 @@ mod tests {
         let mut queue = Queue::default();
         publish(&mut queue, 1, 0);
         queue.look(|| 0, 3, true);
-        queue.keep(message(), 2);
+        queue.keep(&message(), 2);
         queue.left(4);
         assert_eq!(kept(&mut queue), [2], "it is the fifth");
     }
@@ -216,7 +219,7 @@ mod tests {
                 order - 1
             };
             queue.look(look, 0, true);
-            queue.keep(message(), order);
+            queue.keep(&message(), order);
         }
         assert_eq!(looks.get(), 10);
         assert!(queue.len() <= 2 * LOOK_EVERY as usize, "{}", queue.len());
@@ -225,11 +228,22 @@ mod tests {
     }
 
     #[test]
+    fn what_did_not_go_in_comes_back() {
+        let mut queue = Queue::default();
+        publish(&mut queue, 1, 0);
+        publish(&mut queue, 2, 0);
+        assert!(queue.take_back().is_some());
+        publish(&mut queue, 3, 0);
+        queue.left(1);
+        assert_eq!(kept(&mut queue), [3]);
+    }
+
+    #[test]
     fn what_is_confirmed_goes_by_order() {
         let mut queue = Queue::default();
         for order in [3, 5, 9] {
             queue.look(|| 1000, 0, false);
-            queue.keep(message(), order);
+            queue.keep(&message(), order);
         }
         queue.confirmed(5);
         assert_eq!(kept(&mut queue), [9]);

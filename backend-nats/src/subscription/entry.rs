@@ -24,17 +24,6 @@ pub(crate) struct Entry {
     feeds: Mutex<Feeds>,
 }
 
-/// What a look at the feeds found.
-pub(super) enum Next {
-    Message(Message),
-    /// Nothing yet.
-    Pending,
-    /// No connection has it: nothing can come for now.
-    Idle,
-    /// It is closed, and all is read.
-    End,
-}
-
 struct Feeds {
     list: Vec<Feed>,
     /// The connections of `list` that can still deliver, for the filter.
@@ -43,6 +32,7 @@ struct Feeds {
     attaching: Vec<Generation>,
     filter: Filter,
     waker: Option<Waker>,
+    delivered: u64,
     /// How many messages are still to be delivered, where there is an end.
     remaining: Option<u64>,
     /// Nothing is added any more; the stream ends when the feeds have.
@@ -67,6 +57,7 @@ impl Entry {
                 attaching: Vec::new(),
                 filter: Filter::new(delivery.dedupe()),
                 waker: None,
+                delivered: 0,
                 remaining: None,
                 closed: false,
             }),
@@ -81,44 +72,52 @@ impl Entry {
         &self.subject
     }
 
-    /// The next message of any feed.
+    /// The next message of any feed; `None` where it is closed and all is read. `idle` becomes true where no connection has
+    /// it, so that nothing can come for now.
     #[inline]
-    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Next {
+    pub(super) fn poll(&self, cx: &mut Context<'_>, idle: &mut bool) -> Poll<Option<Message>> {
         let mut feeds = self.feeds();
+        let feeds = &mut *feeds;
         if feeds.remaining.is_none()
             && let [feed] = feeds.list.as_mut_slice()
             && feed.stage == Stage::Live
             && self.delivery.dedupe() == Dedupe::None
         {
-            // As it is nearly always.
-            if let Poll::Ready(Some(message)) = feed.poll(cx) {
-                return Next::Message(message);
+            // As it is nearly always. The message is large, and handed on without a copy in between.
+            let polled = feed.poll(cx);
+            if let Poll::Ready(Some(_)) = polled {
+                feeds.delivered += 1;
+                return polled;
+            }
+            if polled.is_pending() {
+                feeds.await_from(cx);
+                return polled;
             }
         }
-        self.poll_all(&mut feeds, cx)
+        self.poll_all(feeds, cx, idle)
     }
 
-    fn poll_all(&self, feeds: &mut Feeds, cx: &mut Context<'_>) -> Next {
+    fn poll_all(
+        &self,
+        feeds: &mut Feeds,
+        cx: &mut Context<'_>,
+        idle: &mut bool,
+    ) -> Poll<Option<Message>> {
         if feeds.remaining == Some(0) {
             feeds.end();
-            return Next::End;
+            return Poll::Ready(None);
         }
         if let Some(message) = self.take(feeds, cx) {
+            feeds.delivered += 1;
             feeds.remaining = feeds.remaining.map(|remaining| remaining.saturating_sub(1));
-            return Next::Message(message);
+            return Poll::Ready(Some(message));
         }
         if feeds.closed && feeds.list.is_empty() {
-            return Next::End;
+            return Poll::Ready(None);
         }
-        match &mut feeds.waker {
-            Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
-        if feeds.list.is_empty() && feeds.attaching.is_empty() {
-            Next::Idle
-        } else {
-            Next::Pending
-        }
+        feeds.await_from(cx);
+        *idle = feeds.list.is_empty() && feeds.attaching.is_empty();
+        Poll::Pending
     }
 
     fn take(&self, feeds: &mut Feeds, cx: &mut Context<'_>) -> Option<Message> {
@@ -261,9 +260,9 @@ impl Entry {
     }
 
     /// Ends after so many messages in all, those before this call included.
-    pub(super) fn stop_after(&self, total: u64, delivered: u64) {
+    pub(super) fn stop_after(&self, total: u64) {
         let mut feeds = self.feeds();
-        let remaining = total.saturating_sub(delivered);
+        let remaining = total.saturating_sub(feeds.delivered);
         feeds.remaining = Some(remaining);
         if remaining > 0 {
             for feed in &mut feeds.list {
@@ -291,6 +290,13 @@ impl Entry {
 }
 
 impl Feeds {
+    fn await_from(&mut self, cx: &Context<'_>) {
+        match &mut self.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+    }
+
     fn wake(&mut self) {
         if let Some(waker) = &self.waker {
             waker.wake_by_ref();

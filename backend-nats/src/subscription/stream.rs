@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use async_nats::{Message, Subject};
 use backend_api::{Error, ErrorKind, Slot};
 use futures_util::Stream;
 
-use super::entry::{Entry, Next};
+use super::entry::Entry;
 use super::moves;
 use crate::client::Shared;
 use crate::connection::Connection;
@@ -22,7 +21,6 @@ use crate::connection::Connection;
 pub struct Subscription {
     entry: Arc<Entry>,
     shared: Arc<Shared>,
-    delivered: AtomicU64,
     closed: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
 }
 
@@ -31,7 +29,6 @@ impl Subscription {
         Self {
             entry,
             shared,
-            delivered: AtomicU64::new(0),
             closed: Box::pin(async move { slot.closed().await }),
         }
     }
@@ -43,14 +40,13 @@ impl Subscription {
 
     /// The next message; `None` once it has ended. Cancel-safe.
     pub async fn next(&mut self) -> Option<Message> {
-        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+        futures_util::StreamExt::next(self).await
     }
 
     /// Ends after so many messages in all, those that were delivered before included; a switch does not begin the count
     /// again. What the server sends beyond is dropped.
     pub fn unsubscribe_after(&self, total: u64) {
-        self.entry
-            .stop_after(total, self.delivered.load(Ordering::Relaxed));
+        self.entry.stop_after(total);
     }
 
     /// Unsubscribes now. What is under way or not yet read is dropped.
@@ -95,16 +91,13 @@ impl Stream for Subscription {
     type Item = Message;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Message>> {
-        match self.entry.poll(cx) {
-            Next::Message(message) => {
-                *self.delivered.get_mut() += 1;
-                Poll::Ready(Some(message))
-            }
-            Next::Pending => Poll::Pending,
+        let mut idle = false;
+        let polled = self.entry.poll(cx, &mut idle);
+        if idle {
             // Between two connections, or the group is closed.
-            Next::Idle => self.closed.as_mut().poll(cx).map(|()| None),
-            Next::End => Poll::Ready(None),
+            return self.closed.as_mut().poll(cx).map(|()| None);
         }
+        polled
     }
 }
 
