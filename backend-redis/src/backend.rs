@@ -8,7 +8,7 @@ use backend_api::{
     async_trait,
 };
 
-use crate::check::{PingCheck, RoleCheck};
+use crate::check;
 use crate::client::FailoverConnection;
 use crate::commands::Commands;
 use crate::config::{Options, Replay, Settings};
@@ -16,6 +16,7 @@ use crate::connect::{Connector, Listener};
 use crate::connection::{Connection, Terms};
 use crate::probe;
 use crate::pubsub::{self, Registry};
+use crate::replication::{Board, Guard};
 use crate::target::Target;
 
 /// The Redis backend. One value serves one group.
@@ -23,6 +24,9 @@ pub struct Redis {
     options: Options,
     commands: Arc<Commands>,
     registry: Arc<Registry>,
+    board: Board,
+    /// Where reads wait after a switch.
+    guard: Option<Arc<Guard>>,
 }
 
 impl Redis {
@@ -39,6 +43,8 @@ impl Redis {
     fn of(options: Options) -> Self {
         Self {
             registry: Arc::new(Registry::new(options.pubsub_buffer)),
+            board: Board::default(),
+            guard: options.wait_for_replication.map(Guard::new),
             options,
             commands: Arc::default(),
         }
@@ -47,6 +53,20 @@ impl Redis {
     /// The options of the group.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// What masters of the group said about how far they are.
+    pub(crate) fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// What the server acknowledged until now is compared after a switch, if it comes to that.
+    pub(crate) async fn note_position(&self, connection: &Connection) {
+        if self.guard.is_some()
+            && let Ok(Some(said)) = crate::replication::ask(&mut connection.unbounded()).await
+        {
+            connection.noted().note(said);
+        }
     }
 }
 
@@ -77,7 +97,7 @@ impl FromOptions for Redis {
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct RedisBuilder {
-    options: Options,
+    pub(crate) options: Options,
 }
 
 impl RedisBuilder {
@@ -140,6 +160,7 @@ impl Backend for Redis {
             slot,
             self.commands.clone(),
             self.registry.clone(),
+            self.guard.clone(),
             &self.options,
         )
     }
@@ -151,12 +172,17 @@ impl Backend for Redis {
         let listener = {
             let signals = dial.signals.clone();
             let address = address.clone();
-            Listener::disconnect(move || {
+            let listener = Listener::disconnect(move || {
                 signals.lost(Error::new(
                     ErrorKind::Lost,
                     format!("the connection to {address} ended"),
                 ));
-            })
+            });
+            let signals = dial.signals.clone();
+            match self.options.maintenance_notices {
+                true => listener.with_maintenance(move || signals.lame_duck()),
+                false => listener,
+            }
         };
         let opening = connector.open(Some(dial.operation), listener);
         let (shared, driver) = tokio::time::timeout(dial.timeout, opening)
@@ -190,7 +216,9 @@ impl Backend for Redis {
     }
 
     async fn prove(&self, connection: &Connection) -> Result<(), Error> {
-        probe::ping_and_role(connection, self.options.allow_replicas).await
+        probe::ping_and_role(connection, self.options.allow_replicas).await?;
+        self.note_position(connection).await;
+        Ok(())
     }
 
     async fn promote(&self, to: &Connection, from: Option<&Connection>) -> Result<(), Error> {
@@ -201,12 +229,18 @@ impl Backend for Redis {
         if let Some((what, text)) = pubsub::promote(to.feed(), heard, bound).await? {
             to.signals().notice(what, text);
         }
+        if let Some((guard, from)) = self.guard.as_ref().zip(from) {
+            guard.begin(to, from);
+        }
         Ok(())
     }
 
     async fn drain(&self, connection: &Connection, leases: Leases) {
         // Operations under way may still publish on it.
         leases.ended().await;
+        if let Some(guard) = &self.guard {
+            guard.drained(connection.signals().generation());
+        }
         connection.feed().leave().await;
     }
 
@@ -215,11 +249,15 @@ impl Backend for Redis {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new().serving_again_after_drain()
+        let capabilities = Capabilities::new().serving_again_after_drain();
+        match self.options.maintenance_notices {
+            true => capabilities.announcing_lame_duck(),
+            false => capabilities,
+        }
     }
 
     fn checks(&self) -> Vec<Arc<dyn HealthCheck<Self>>> {
-        vec![Arc::new(PingCheck), Arc::new(RoleCheck)]
+        check::all()
     }
 
     fn default_checks(&self) -> Vec<String> {

@@ -80,12 +80,15 @@ mod dedicated;
 mod error;
 mod probe;
 mod pubsub;
+mod replication;
 mod target;
 #[cfg(feature = "tls")]
 mod tls;
 
 pub use backend::{Redis, RedisBuilder};
-pub use check::{PingCheck, RoleCheck};
+#[cfg(feature = "lag-aware")]
+pub use check::LagAwareCheck;
+pub use check::{LagCheck, PingCheck, RoleCheck, WriteReadCheck};
 pub use client::FailoverConnection;
 pub use config::{Options, Replay, Settings};
 pub use connection::Connection;

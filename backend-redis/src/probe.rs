@@ -37,7 +37,7 @@ pub(crate) async fn role(connection: &Connection, allow_replicas: bool) -> Resul
     judge_role(connection, answer, allow_replicas).await
 }
 
-async fn ask(connection: &Connection, command: &Cmd) -> Result<Value, Error> {
+pub(crate) async fn ask(connection: &Connection, command: &Cmd) -> Result<Value, Error> {
     connection
         .unbounded()
         .send_packed_command(command)
@@ -46,7 +46,7 @@ async fn ask(connection: &Connection, command: &Cmd) -> Result<Value, Error> {
 }
 
 /// No answer at all.
-fn silence(connection: &Connection, error: &RedisError) -> Error {
+pub(crate) fn silence(connection: &Connection, error: &RedisError) -> Error {
     if error.is_timeout() {
         Error::new(
             ErrorKind::Timeout,
@@ -122,7 +122,7 @@ fn role_in_info(info: &str) -> Option<&str> {
         .map(str::trim)
 }
 
-fn refusal(command: &str, error: &redis::ServerError) -> Error {
+pub(crate) fn refusal(command: &str, error: &redis::ServerError) -> Error {
     if let Some(kind) = error::state(error) {
         return error::condemnation(kind, error);
     }
@@ -138,7 +138,7 @@ fn refusal(command: &str, error: &redis::ServerError) -> Error {
     }
 }
 
-fn text(value: &Value) -> Option<&str> {
+pub(crate) fn text(value: &Value) -> Option<&str> {
     match value {
         Value::SimpleString(text) | Value::VerbatimString { text, .. } => Some(text),
         Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),

@@ -40,6 +40,9 @@ pub(crate) struct Target {
     pub(crate) client_name: Option<String>,
     #[cfg_attr(not(feature = "tls"), allow(dead_code))]
     pub(crate) ca_file: Option<PathBuf>,
+    /// Where the REST interface is asked, for the check `lag-aware`.
+    #[cfg(feature = "lag-aware")]
+    pub(crate) rest: Option<crate::check::Rest>,
 }
 
 impl Target {
@@ -101,6 +104,11 @@ impl Target {
                 "ca_file is for TLS: the url must begin with rediss://",
             ));
         }
+        if cfg!(not(feature = "lag-aware")) && settings.rest_url.is_some() {
+            return Err(refuse(
+                "rest_url needs its check: build failover-core with the feature `redis-lag-aware`",
+            ));
+        }
         if redis.db() < 0 {
             return Err(refuse("the database number is negative"));
         }
@@ -112,6 +120,8 @@ impl Target {
             redis,
             client_name: settings.client_name.clone(),
             ca_file: settings.ca_file.clone(),
+            #[cfg(feature = "lag-aware")]
+            rest: crate::check::Rest::of(settings).map_err(refuse)?,
         })
     }
 }

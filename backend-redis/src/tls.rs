@@ -21,22 +21,30 @@ pub(crate) async fn wrap(
     stream: TcpStream,
     target: &Target,
 ) -> Result<TlsStream<TcpStream>, Error> {
-    let address = &target.address;
-    let failed = |text: String| {
-        Error::new(ErrorKind::Tls, format!("{address}: {text}")).with_operation("connect")
-    };
+    over(host, stream, target.ca_file.clone())
+        .await
+        .map_err(|text| {
+            Error::new(ErrorKind::Tls, format!("{}: {text}", target.address))
+                .with_operation("connect")
+        })
+}
+
+/// The same for whoever reports the reason himself.
+pub(crate) async fn over(
+    host: &str,
+    stream: TcpStream,
+    ca_file: Option<PathBuf>,
+) -> Result<TlsStream<TcpStream>, String> {
     let name = ServerName::try_from(host.to_owned())
-        .map_err(|_invalid| failed("its name cannot stand in a certificate".to_owned()))?;
+        .map_err(|_invalid| "its name cannot stand in a certificate".to_owned())?;
     // Reading certificates blocks. They are read anew for each dial: they are files that operators replace.
-    let ca_file = target.ca_file.clone();
     let config = tokio::task::spawn_blocking(move || config(ca_file))
         .await
-        .map_err(|error| failed(format!("TLS could not be set up: {error}")))?
-        .map_err(failed)?;
+        .map_err(|error| format!("TLS could not be set up: {error}"))??;
     TlsConnector::from(config)
         .connect(name, stream)
         .await
-        .map_err(|error| failed(format!("TLS failed: {error}")))
+        .map_err(|error| format!("TLS failed: {error}"))
 }
 
 fn config(ca_file: Option<PathBuf>) -> Result<Arc<ClientConfig>, String> {

@@ -4,8 +4,14 @@
 //! redis-server fails these tests.
 
 mod blocking;
+mod checks;
 mod commands;
 mod connect;
+mod fates;
+mod guard;
+#[cfg(feature = "lag-aware")]
+mod lag_aware;
+mod maintenance;
 mod proofs;
 mod proxy;
 mod pubsub;

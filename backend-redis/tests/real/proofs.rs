@@ -9,7 +9,7 @@ use redis::AsyncCommands;
 use crate::server::Server;
 use crate::stand_in::{Link, StandIn};
 
-async fn check(engine: &StandIn, link: &Link, name: &str) -> Result<(), Error> {
+pub(crate) async fn check(engine: &StandIn, link: &Link, name: &str) -> Result<(), Error> {
     let member = Member::new(link.name, backend_redis::Settings::new("redis://h"));
     let checks = engine.backend.checks();
     let check = checks.iter().find(|check| check.name() == name).unwrap();

@@ -1,9 +1,8 @@
-//! The health checks that a configuration can name: `ping` and `role`.
-//!
-//! They run on the data socket itself: a probe on a socket of its own finds a half-open data socket healthy.
+//! `ping` and `role`: what the server says about itself.
 
-use backend_api::{Error, Health, HealthCheck, Probe, async_trait};
+use backend_api::{Health, HealthCheck, Probe, async_trait};
 
+use super::verdict;
 use crate::backend::Redis;
 use crate::probe;
 
@@ -22,6 +21,7 @@ impl HealthCheck<Redis> for PingCheck {
     }
 
     async fn check(&self, probe: Probe<'_, Redis>) -> Health {
+        probe.backend.note_position(probe.connection).await;
         verdict(probe::ping(probe.connection).await)
     }
 }
@@ -35,12 +35,5 @@ impl HealthCheck<Redis> for RoleCheck {
     async fn check(&self, probe: Probe<'_, Redis>) -> Health {
         let allowed = probe.backend.options().allow_replicas;
         verdict(probe::role(probe.connection, allowed).await)
-    }
-}
-
-fn verdict(answer: Result<(), Error>) -> Health {
-    match answer {
-        Ok(()) => Health::Healthy,
-        Err(reason) => Health::Unhealthy(reason),
     }
 }
