@@ -216,9 +216,8 @@ impl Backend for Redis {
     }
 
     async fn prove(&self, connection: &Connection) -> Result<(), Error> {
-        probe::ping_and_role(connection, self.options.allow_replicas).await?;
-        self.note_position(connection).await;
-        Ok(())
+        let asking = probe::ping_and_role(connection, self.options.allow_replicas);
+        tokio::join!(self.note_position(connection), asking).1
     }
 
     async fn promote(&self, to: &Connection, from: Option<&Connection>) -> Result<(), Error> {

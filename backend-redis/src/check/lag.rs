@@ -24,8 +24,9 @@ use crate::{probe, replication};
 ///   never better than the truth. A master that does not answer is taken to be where it last said that it was.
 /// - Where the master is nobody's member, only the state of the link between the two is known.
 ///
-/// A replica becomes active only with `allow_replicas`, so without that the check tells people, and weighs on a promotion from
-/// the moment a replica is made a master on: it is one, and passes.
+/// A replica becomes active only with `allow_replicas`. Without that the check tells people how a replica is; once somebody
+/// makes it a master it passes, whatever it lacks: for that there is
+/// [`wait_for_replication`](crate::Options::wait_for_replication).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LagCheck;
 

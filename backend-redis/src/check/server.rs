@@ -21,8 +21,9 @@ impl HealthCheck<Redis> for PingCheck {
     }
 
     async fn check(&self, probe: Probe<'_, Redis>) -> Health {
-        probe.backend.note_position(probe.connection).await;
-        verdict(probe::ping(probe.connection).await)
+        let noting = probe.backend.note_position(probe.connection);
+        let ((), answer) = tokio::join!(noting, probe::ping(probe.connection));
+        verdict(answer)
     }
 }
 

@@ -167,28 +167,12 @@ async fn refused(rows: &mut Vec<Row>) {
         None,
         NOT,
     ));
-    let loading = Server::start().await;
+    let (loading, file) = crate::proofs::loading().await;
     let (mut engine, client) = StandIn::new(Redis::builder());
-    engine.bring_up("loading", loading.settings()).await;
-    let () = loading.ask("CONFIG SET key-load-delay 1000").await;
-    let () = loading.ask("DEBUG POPULATE 20000").await;
-    let port = loading.port;
-    let reload = tokio::spawn(async move {
-        let client = redis::Client::open(format!("redis://127.0.0.1:{port}")).unwrap();
-        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-        let _ends_late: RedisResult<()> = redis::cmd("DEBUG")
-            .arg("RELOAD")
-            .query_async(&mut connection)
-            .await;
-    });
-    let mut answer = line::<()>(&client, "SET a 1").await;
-    for _ in 0..1000 {
-        match &answer {
-            Err(error) if error.code() == Some("LOADING") => break,
-            _ => answer = line::<()>(&client, "SET a 1").await,
-        }
-    }
-    reload.abort();
+    let link = engine.connect("loading", loading.settings()).await.unwrap();
+    engine.activate(&link);
+    let answer = line::<()>(&client, "SET a 1").await;
+    std::fs::remove_file(file).unwrap();
     rows.push(row("LOADING", answer, None, NOT));
 }
 

@@ -8,7 +8,6 @@ mod checks;
 mod commands;
 mod connect;
 mod fates;
-mod guard;
 #[cfg(feature = "lag-aware")]
 mod lag_aware;
 mod maintenance;

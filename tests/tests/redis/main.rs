@@ -5,9 +5,11 @@
 
 #![cfg(feature = "redis")]
 
+mod checks;
 mod fleet;
 mod leaks;
 mod loss;
 mod moves;
 mod pubsub;
+mod replication;
 mod roles;
