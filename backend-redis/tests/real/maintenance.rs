@@ -82,15 +82,27 @@ async fn announced_maintenance_makes_a_lame_duck() {
         assert!(engine.backend.capabilities().announces_lame_duck());
         let _link = engine.connect("east", server.settings()).await.unwrap();
         assert!(server.was_asked().await);
-        // Said when it is over: nothing follows from it.
-        server
-            .push
-            .send(b">3\r\n+MIGRATED\r\n:0\r\n*1\r\n$1\r\n1\r\n")
-            .unwrap();
         server.push.send(push).unwrap();
         let heard = engine.hear().await;
         assert!(matches!(heard, Signal::LameDuck), "{heard:?}");
     }
+}
+
+// F63: the end of a connection is told behind whatever came before it.
+#[tokio::test]
+async fn maintenance_that_is_over_means_nothing() {
+    let server = Pushing::start("+OK\r\n").await;
+    let (mut engine, _client) = StandIn::new(Redis::builder().maintenance_notices(true));
+    let _link = engine.connect("east", server.settings()).await.unwrap();
+    for push in [
+        b">3\r\n+MIGRATED\r\n:0\r\n*1\r\n$1\r\n1\r\n".as_slice(),
+        b">3\r\n+FAILED_OVER\r\n:1\r\n*1\r\n$1\r\n1\r\n",
+        b"nonsense",
+    ] {
+        server.push.send(push).unwrap();
+    }
+    let heard = engine.hear().await;
+    assert!(matches!(heard, Signal::Lost(_)), "{heard:?}");
 }
 
 // F63

@@ -76,9 +76,12 @@ async fn ping_role_and_lag_aware_together_move_the_group() {
         active().as_deref() == Some("m1")
     })
     .await;
-    let status = format!("{:?}", group.status());
-    assert!(status.contains("unavailable: 503"), "{status}");
-    assert!(!status.contains("hunter2"), "{status}");
+    let status = || format!("{:?}", group.status());
+    wait_until(BOUND, "the status says why", || {
+        status().contains("unavailable: 503")
+    })
+    .await;
+    assert!(!status().contains("hunter2"), "{}", status());
     group.close().await;
 }
 
