@@ -211,6 +211,19 @@ mod tests {
     }
 
     #[test]
+    fn a_rest_interface_needs_its_feature() {
+        let settings = Settings::new("redis://h").rest_url("https://h");
+        let answer = Target::parse(&settings);
+        if cfg!(feature = "lag-aware") {
+            assert!(answer.is_ok());
+        } else {
+            let error = answer.err().unwrap();
+            let advice = "build failover-core with the feature `redis-lag-aware`";
+            assert!(error.message().contains(advice), "{error}");
+        }
+    }
+
+    #[test]
     fn tls_needs_its_feature() {
         let answer = parse("rediss://h");
         if cfg!(feature = "tls") {
