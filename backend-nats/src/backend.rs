@@ -123,6 +123,12 @@ impl NatsBuilder {
 /// overtakes it.
 const TAIL: Duration = Duration::from_millis(100);
 
+/// That, or a quarter of an operation's time where it is shorter: a promotion has as long as a proof, and an old active
+/// that went silent must not use it up. The new one would be taken for the one that does not answer.
+fn tail(from: &Connection) -> Duration {
+    TAIL.min(from.operation() / 4)
+}
+
 #[async_trait]
 impl Backend for Nats {
     type Settings = Settings;
@@ -166,11 +172,13 @@ impl Backend for Nats {
     async fn promote(&self, to: &Connection, from: Option<&Connection>) -> Result<(), Error> {
         let promotion = self.shared.registry.promote(to, from).await?;
         let gate = Gate::close(from);
+        let mut patience = Duration::ZERO;
         match from {
             Some(from) if !from.has_ended() => {
                 let newest = from.outbound().newest();
-                if from.round_trip_within(TAIL).await.is_ok() {
+                if from.round_trip_within(tail(from)).await.is_ok() {
                     from.outbound().confirmed(newest);
+                    patience = tail(from);
                 }
                 // Otherwise it is slow, and still has what it has: that is carried over when it ends.
             }
@@ -181,7 +189,7 @@ impl Backend for Nats {
             None => {}
         }
         self.shared.carry_to(to).await?;
-        promotion.take().await?;
+        promotion.take(patience).await?;
         if to.has_ended() {
             return Err(to.interrupted());
         }

@@ -134,8 +134,14 @@ impl Connection {
         let asked = self.inner.client.send_request(subject.clone(), request);
         tokio::select! {
             answer = asked => match answer {
-                Ok(_) => Ok(()),
-                Err(error) if error.kind() == RequestErrorKind::NoResponders => Ok(()),
+                Ok(_) => {
+                    self.inner.outbound.answered();
+                    Ok(())
+                }
+                Err(error) if error.kind() == RequestErrorKind::NoResponders => {
+                    self.inner.outbound.answered();
+                    Ok(())
+                }
                 Err(error) if error.kind() == RequestErrorKind::TimedOut => {
                     Err(Error::new(ErrorKind::Timeout, format!("{} does not answer", self.address())))
                 }

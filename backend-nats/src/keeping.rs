@@ -1,6 +1,7 @@
 //! What is done beside the traffic of a connection, at times: on its own runtime, so that it ends with it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use backend_api::Member;
@@ -16,12 +17,17 @@ use crate::echo;
 const CONFIRM: Duration = Duration::from_millis(10);
 /// How often copies of what has left are let go on a connection that publishes nothing more, and floods looked for.
 const TIDY: Duration = Duration::from_millis(250);
+/// How long a stream that was flowing may be silent.
+const SILENCE: Duration = Duration::from_millis(100);
+/// So many messages in that time are a stream.
+const FLOW: u64 = 20;
 const PEEK: Duration = Duration::from_secs(1);
 
 /// Begins. The tasks hold the connection, and end when it is retired.
 pub(crate) fn start(connection: &Connection, shared: &Arc<Shared>, settings: &Settings) {
     connection.spawn(tidy(connection.clone()));
     connection.spawn(echo::listen(connection.clone()));
+    connection.spawn(listen(connection.clone()));
     if shared.options.carry == Carry::Unconfirmed {
         connection.spawn(confirm(connection.clone()));
     }
@@ -54,6 +60,24 @@ async fn confirm(connection: Connection) {
     }
 }
 
+/// A stream that falls silent from one moment to the next is the first that is heard of a server that stands still: who only
+/// listens has no operation that fails, and the next check is far. So the engine is asked to prove the connection, once for
+/// each such end; the proof's own answer is too little to begin again.
+async fn listen(connection: Connection) {
+    let statistics = connection.client().statistics();
+    let mut ticks = every(SILENCE);
+    let (mut heard, mut flowing) = (0, false);
+    loop {
+        ticks.tick().await;
+        let now = statistics.in_messages.load(Ordering::Relaxed);
+        let came = now - std::mem::replace(&mut heard, now);
+        if came == 0 && flowing {
+            connection.signals().suspect();
+        }
+        flowing = came >= FLOW;
+    }
+}
+
 /// In a flood of dropped messages the client's own channel of events runs over, and the announcement of a shutdown can be
 /// among what is lost. A server that is about to shut down takes no connection, or says so to who comes.
 async fn tidy(connection: Connection) {
@@ -61,8 +85,7 @@ async fn tidy(connection: Connection) {
     let mut dropped = 0;
     loop {
         ticks.tick().await;
-        // Lets go of what has left.
-        connection.outbound().holds_any();
+        connection.outbound().tidy();
         let now = connection.state().dropped();
         let flood = std::mem::replace(&mut dropped, now) != now;
         if !flood || connection.state().is_lame_duck() || connection.target().tls_first {

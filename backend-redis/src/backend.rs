@@ -8,7 +8,8 @@ use backend_api::{
     async_trait,
 };
 
-use crate::check;
+use crate::ask::Link;
+use crate::check::{self, Driver, Group};
 use crate::client::FailoverConnection;
 use crate::commands::Commands;
 use crate::config::{Options, Replay, Settings};
@@ -24,7 +25,7 @@ pub struct Redis {
     options: Options,
     commands: Arc<Commands>,
     registry: Arc<Registry>,
-    board: Board,
+    board: Board<Link>,
     /// Where reads wait after a switch.
     guard: Option<Arc<Guard>>,
 }
@@ -54,20 +55,6 @@ impl Redis {
     pub fn options(&self) -> &Options {
         &self.options
     }
-
-    /// What masters of the group said about how far they are.
-    pub(crate) fn board(&self) -> &Board {
-        &self.board
-    }
-
-    /// What the server acknowledged until now is compared after a switch, if it comes to that.
-    pub(crate) async fn note_position(&self, connection: &Connection) {
-        if self.guard.is_some()
-            && let Ok(Some(said)) = crate::replication::ask(&mut connection.unbounded()).await
-        {
-            connection.noted().note(said);
-        }
-    }
 }
 
 impl Default for Redis {
@@ -81,6 +68,26 @@ impl std::fmt::Debug for Redis {
         f.debug_struct("Redis")
             .field("options", &self.options)
             .finish_non_exhaustive()
+    }
+}
+
+impl Driver for Redis {
+    fn options(&self) -> &Options {
+        &self.options
+    }
+}
+
+impl Group for Redis {
+    fn board(&self) -> &Board<Link> {
+        &self.board
+    }
+
+    async fn note_position(&self, connection: &Connection) {
+        if self.guard.is_some()
+            && let Ok(Some(said)) = crate::replication::ask(connection).await
+        {
+            connection.noted().note(said);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Opening one socket: name lookup, stream, TLS, handshake.
+//! Opening one socket for redis-rs: stream, TLS, handshake.
 //!
 //! The stream is opened here and not by redis-rs, so that its driver is ours to end: an idle clone of a connection that
 //! redis-rs spawned keeps the socket open for ever. One attempt, no retry, no deadline of its own; dropping the future
@@ -13,11 +13,12 @@ use backend_api::{Error, ErrorKind};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ProtocolVersion, RedisConnectionInfo, RedisError};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::UnixStream;
 
 use crate::config::Options;
 use crate::error;
-use crate::pubsub::{OnMessage, Published, Sieve, of_push};
+use crate::pubsub::{OnMessage, Sieve, of_push};
+use crate::stream::{self, Tcp};
 use crate::target::{Address, Target};
 
 /// The future that moves the bytes of one socket. The socket lives exactly as long as it.
@@ -53,9 +54,9 @@ impl Listener {
     }
 
     /// For a socket that subscribes: with RESP2 nothing else can be done on it.
-    pub(crate) fn messages(tell: impl Fn(Published) + Send + Sync + 'static) -> Self {
+    pub(crate) fn messages(tell: OnMessage) -> Self {
         Self {
-            message: Some(Arc::new(tell)),
+            message: Some(tell),
             ..Self::default()
         }
     }
@@ -82,9 +83,7 @@ impl Listener {
 /// How sockets to one member are opened.
 pub(crate) struct Connector {
     pub(crate) target: Target,
-    tcp_nodelay: bool,
-    user_timeout: Option<Duration>,
-    keepalive: Option<Duration>,
+    tcp: Tcp,
     /// The server turned out not to know RESP3.
     old: AtomicBool,
 }
@@ -93,9 +92,7 @@ impl Connector {
     pub(crate) fn new(target: Target, options: &Options) -> Self {
         Self {
             target,
-            tcp_nodelay: options.tcp_nodelay,
-            user_timeout: options.user_timeout,
-            keepalive: options.keepalive,
+            tcp: Tcp::new(options),
             old: AtomicBool::new(false),
         }
     }
@@ -150,75 +147,30 @@ impl Connector {
         } else {
             sift = listener.message.clone();
         }
-        match &self.target.address {
+        let address = &self.target.address;
+        match address {
             Address::Tcp(host, port) => {
-                let stream = self.tcp(host, *port).await?;
+                let stream = self.tcp.connect(host, *port, address).await?;
                 self.handshake(protocol, config, sift, maintenance, stream)
                     .await
             }
             #[cfg(feature = "tls")]
             Address::Tls(host, port) => {
-                let stream = self.tcp(host, *port).await?;
+                let stream = self.tcp.connect(host, *port, address).await?;
                 let stream = crate::tls::wrap(host, stream, &self.target).await?;
                 self.handshake(protocol, config, sift, maintenance, stream)
                     .await
             }
             #[cfg(not(feature = "tls"))]
-            Address::Tls(..) => Err(Failure::Error(Error::new(
-                ErrorKind::Tls,
-                "rediss:// needs TLS: build failover-core with the feature `redis-tls`",
-            ))),
+            Address::Tls(..) => Err(Failure::Error(crate::target::without_tls())),
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path)
                     .await
-                    .map_err(|error| error::of_io(&error, &self.target.address))?;
+                    .map_err(|error| stream::of_io(&error, address))?;
                 self.handshake(protocol, config, sift, maintenance, stream)
                     .await
             }
         }
-    }
-
-    /// The name is looked up anew at each dial: a fail-over of the other kind moves names.
-    async fn tcp(&self, host: &str, port: u16) -> Result<TcpStream, Error> {
-        let address = &self.target.address;
-        let unresolved = |why: String| {
-            Error::new(ErrorKind::Refused, format!("{host} does not resolve{why}"))
-                .with_operation("connect")
-        };
-        let found = tokio::net::lookup_host((host, port))
-            .await
-            .map_err(|error| unresolved(format!(": {error}")))?;
-        let mut last = unresolved(String::new());
-        for candidate in found {
-            match TcpStream::connect(candidate).await {
-                Ok(stream) => {
-                    self.tune(&stream)
-                        .map_err(|error| error::of_io(&error, address))?;
-                    return Ok(stream);
-                }
-                Err(error) => last = error::of_io(&error, address),
-            }
-        }
-        Err(last)
-    }
-
-    fn tune(&self, stream: &TcpStream) -> std::io::Result<()> {
-        stream.set_nodelay(self.tcp_nodelay)?;
-        let socket = socket2::SockRef::from(stream);
-        if let Some(time) = self.keepalive {
-            socket.set_tcp_keepalive(
-                &socket2::TcpKeepalive::new()
-                    .with_time(time)
-                    .with_interval(time),
-            )?;
-        }
-        #[cfg(target_os = "linux")]
-        if let Some(time) = self.user_timeout {
-            socket.set_tcp_user_timeout(Some(time))?;
-        }
-        #[cfg(not(target_os = "linux"))]
-        let _ = self.user_timeout;
-        Ok(())
     }
 
     async fn handshake<S>(
@@ -232,8 +184,8 @@ impl Connector {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let info = self.target.redis.clone().set_protocol(protocol);
-        let with_password = info.password().is_some();
+        let info = self.login(protocol);
+        let with_password = self.target.password.is_some();
         let opened = match sift {
             None => open_over(&info, stream, config).await,
             Some(tell) => open_over(&info, Sieve::new(stream, tell), config).await,
@@ -262,6 +214,21 @@ impl Connector {
             let _refused = self.say(&command, &mut opened).await?;
         }
         Ok(opened)
+    }
+
+    /// As whom to speak, in the driver's words.
+    fn login(&self, protocol: ProtocolVersion) -> RedisConnectionInfo {
+        let target = &self.target;
+        let mut info = RedisConnectionInfo::default()
+            .set_protocol(protocol)
+            .set_db(target.db);
+        if let Some(username) = &target.username {
+            info = info.set_username(username);
+        }
+        if let Some(password) = &target.password {
+            info = info.set_password(password);
+        }
+        info
     }
 
     /// One command of the handshake. The driver has to run for it to be answered, and it is not spawned yet. What takes longer

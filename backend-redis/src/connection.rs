@@ -156,7 +156,7 @@ impl Connection {
     }
 
     pub(crate) fn db(&self) -> i64 {
-        self.inner.connector.target.redis.db()
+        self.inner.connector.target.db
     }
 
     pub(crate) fn address(&self) -> &Address {

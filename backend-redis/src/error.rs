@@ -1,7 +1,5 @@
-//! What the server and the driver say, in the words of the contract, and back.
-//!
-//! Decisions are made on codes and kinds, never on a text, with two exceptions that Redis leaves no code for (marked
-//! below). Nothing here may quote arguments, URLs or credentials.
+//! What redis-rs says, in the words of the contract, and back. What the server means by its words stands in
+//! [`words`](crate::words).
 
 use std::error::Error as StdError;
 use std::io;
@@ -11,6 +9,7 @@ use backend_api::{Error, ErrorKind, Fate};
 use redis::{RedisError, ServerError, ServerErrorKind};
 
 use crate::target::Address;
+use crate::words;
 
 /// Puts one of our errors into the driver's type, so that it passes through redis-rs's traits. Found again by [`cause`].
 pub(crate) fn wrap(error: Error) -> RedisError {
@@ -81,121 +80,32 @@ fn is_refusal(said: &ServerError) -> bool {
 /// Why a connection could not be opened.
 pub(crate) fn of_setup(error: &RedisError, address: &Address, with_password: bool) -> Error {
     let (kind, text) = if error.is_timeout() {
-        (ErrorKind::Timeout, "does not answer".to_owned())
+        (ErrorKind::Timeout, "does not answer")
     } else if error.is_connection_refusal() {
-        (ErrorKind::Refused, "refused the connection".to_owned())
+        (ErrorKind::Refused, "refused the connection")
     } else if error.is_connection_dropped() {
-        (
-            ErrorKind::Lost,
-            "ended the connection during the handshake".to_owned(),
-        )
+        (ErrorKind::Lost, "ended the connection during the handshake")
     } else {
+        let details = error.detail().unwrap_or_default();
         match (error.kind(), error.code()) {
-            (_, Some("NOAUTH")) => (ErrorKind::Auth, "a password is needed".to_owned()),
-            (redis::ErrorKind::AuthenticationFailed, _) | (_, Some("WRONGPASS")) => (
-                ErrorKind::Auth,
-                "refused the user name or password".to_owned(),
-            ),
-            // The old way to say it has no code of its own.
-            _ if with_password
-                && error
-                    .detail()
-                    .is_some_and(|detail| detail.contains("without any password")) =>
-            {
-                (
-                    ErrorKind::Auth,
-                    "refused the password: it has none configured".to_owned(),
-                )
+            (redis::ErrorKind::AuthenticationFailed, None) => {
+                return words::of_handshake("WRONGPASS", details, address, with_password);
             }
-            (_, Some("NOPERM")) => (
-                ErrorKind::Auth,
-                "does not permit this user to connect (NOPERM)".to_owned(),
-            ),
-            (redis::ErrorKind::Server(kind), _) if state_of_kind(kind).is_some() => (
-                ErrorKind::Unhealthy,
-                format!("cannot serve: {}", detail_of(error)),
-            ),
-            (redis::ErrorKind::Server(_) | redis::ErrorKind::Extension, _) => (
-                ErrorKind::Unhealthy,
-                format!("refused the handshake: {}", detail_of(error)),
-            ),
-            _ => (
-                ErrorKind::Protocol,
-                "did not answer as a Redis server does".to_owned(),
-            ),
+            (_, Some(code)) => {
+                return words::of_handshake(code, details, address, with_password);
+            }
+            (redis::ErrorKind::Server(_) | redis::ErrorKind::Extension, None) => {
+                return words::of_handshake("", details, address, with_password);
+            }
+            _ => (ErrorKind::Protocol, "did not answer as a Redis server does"),
         }
     };
     Error::new(kind, format!("{address} {text}")).with_operation("connect")
 }
 
-/// A server's own text. It may quote what we sent (never a secret: AUTH and HELLO are not quoted), so only its first
-/// line is used.
-fn detail_of(error: &RedisError) -> String {
-    let detail = error.detail().unwrap_or_default();
-    let first = detail.lines().next().unwrap_or_default();
-    match error.code() {
-        Some(code) if code != "ERR" => format!("{code} {first}"),
-        _ => first.to_owned(),
-    }
-}
-
-/// An error of the operating system on the way to a stream.
-pub(crate) fn of_io(error: &io::Error, address: &Address) -> Error {
-    let (kind, text) = match error.kind() {
-        io::ErrorKind::ConnectionRefused => (ErrorKind::Refused, "refused the connection"),
-        io::ErrorKind::NotFound => (ErrorKind::Refused, "does not exist"),
-        io::ErrorKind::TimedOut => (ErrorKind::Timeout, "does not answer"),
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
-            (ErrorKind::Refused, "cannot be reached")
-        }
-        _ => (ErrorKind::Lost, "cannot be connected to"),
-    };
-    Error::new(kind, format!("{address} {text}: {error}")).with_operation("connect")
-}
-
 /// The state in which a server says that it serves nobody, with the kind that condemns it.
 pub(crate) fn state(error: &ServerError) -> Option<ErrorKind> {
-    if let Some(kind) = error.kind() {
-        return match kind {
-            ServerErrorKind::ExecAbort => state_behind_abort(error.details()?),
-            kind => state_of_kind(kind),
-        };
-    }
-    // Blocked clients of a master that becomes a replica; CLIENT UNBLOCK has the same code, only the text differs.
-    let demoted = error.code() == "UNBLOCKED"
-        && error
-            .details()
-            .is_some_and(|text| text.contains("state changed"));
-    demoted.then_some(ErrorKind::ReadOnly)
-}
-
-fn state_of_kind(kind: ServerErrorKind) -> Option<ErrorKind> {
-    match kind {
-        ServerErrorKind::ReadOnly => Some(ErrorKind::ReadOnly),
-        ServerErrorKind::BusyLoading
-        | ServerErrorKind::MasterDown
-        | ServerErrorKind::ClusterDown => Some(ErrorKind::Unhealthy),
-        _ => None,
-    }
-}
-
-/// EXEC itself was refused: `Transaction discarded because of: READONLY ..`.
-fn state_behind_abort(details: &str) -> Option<ErrorKind> {
-    let (_, reason) = details.split_once("because of: ")?;
-    match reason.trim_start_matches('-').split(' ').next()? {
-        "READONLY" => Some(ErrorKind::ReadOnly),
-        "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" => Some(ErrorKind::Unhealthy),
-        _ => None,
-    }
-}
-
-/// The error that condemns a member which answered like this.
-pub(crate) fn condemnation(kind: ErrorKind, answer: &ServerError) -> Error {
-    let text = match kind {
-        ErrorKind::ReadOnly => "the server is a read-only replica",
-        _ => "the server cannot serve",
-    };
-    Error::new(kind, format!("{text} ({})", answer.code()))
+    words::state(error.code(), error.details())
 }
 
 #[cfg(test)]

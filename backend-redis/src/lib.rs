@@ -1,9 +1,16 @@
-//! Redis for the failover engine, through redis-rs.
+//! Redis for the failover engine, through redis-rs or through fred.
 //!
-//! [`Redis`] is the backend: how a member is connected, proven and retired. [`FailoverConnection`] is what an application
-//! holds: a redis-rs connection to whichever member is active.
+//! | feature | the backend | what an application holds |
+//! |---|---|---|
+//! | `redis-rs` (default) | `Redis` | `FailoverConnection`: a redis-rs connection to whichever member is active |
+//! | `fred` | `Fred` | `FredClient`: lends fred's client of whichever member is active |
+//!
+//! Which one is a type, and not a word in a file: both take the same [`Settings`] and [`Options`], and each compiles
+//! without the other. `tls` is for whichever is there.
 //!
 //! ```
+//! # #[cfg(feature = "redis-rs")]
+//! # fn example() -> Result<(), backend_api::Error> {
 //! use backend_api::{Backend, Member};
 //! use backend_redis::{FailoverConnection, Redis, Replay, Settings};
 //! use redis::AsyncCommands;
@@ -24,7 +31,10 @@
 //!         visits => visits,
 //!     }
 //! }
-//! # Ok::<(), backend_api::Error>(())
+//! # Ok(())
+//! # }
+//! # #[cfg(feature = "redis-rs")]
+//! # example().unwrap();
 //! ```
 //!
 //! In TOML, a member's table takes what [`Settings`] has beside the engine's own keys, and `[backend]` takes
@@ -43,13 +53,13 @@
 //! username = "app"
 //! password = "${REDIS_PASSWORD}"
 //! client_name = "shop"
-//! # rediss:// needs the feature `redis-tls` of failover-core; with certificates of your own:
+//! # rediss:// needs the feature `redis-tls` or `fred-tls` of failover-core; with certificates of your own:
 //! # ca_file = "/etc/ssl/redis-ca.pem"
 //! ```
 //!
 //! # Pub/sub
 //!
-//! [`FailoverConnection::subscribe`], `psubscribe` and `ssubscribe` give a stream of [`Messages`] that goes on across
+//! `subscribe`, `psubscribe` and `ssubscribe` of either client give a stream of [`Messages`] that goes on across
 //! switches and outages and ends when the group is closed. Each active member is listened to on one connection beside
 //! the shared one, opened with the first subscription. What happens to it is told as an event `Notice`, with one of these
 //! words:
@@ -74,9 +84,11 @@
 //! | `ping`, `role` | the default: it answers, and is a master (or `allow_replicas`) | |
 //! | `lag` | it is no replica, or one that is close enough to its master: [`LagCheck`] | `lag_bytes`, `lag_time` |
 //! | `write-read` | what is written can be read: [`WriteReadCheck`] | `check_key` |
-//! | `lag-aware` | Redis Enterprise calls it available; feature `redis-lag-aware` of failover-core | `rest_lag_tolerance`, `rest_local`; `rest_url`, `rest_username`, `rest_password`, `rest_ca_file` of the member |
+//! | `lag-aware` | Redis Enterprise calls it available; feature `redis-lag-aware` or `fred-lag-aware` of failover-core | `rest_lag_tolerance`, `rest_local`; `rest_url`, `rest_username`, `rest_password`, `rest_ca_file` of the member |
 //!
 //! # Announced maintenance
+//!
+//! Through redis-rs only: `Fred` refuses the option.
 //!
 //! With `maintenance_notices = true` a server is asked, as a connection is opened by RESP3, to announce its maintenance
 //! (`CLIENT MAINT_NOTIFICATIONS ON`; Redis Enterprise and Redis Cloud do). A member that announces `MOVING`, `MIGRATING` or
@@ -85,9 +97,12 @@
 //!
 //! # Was it applied?
 //!
-//! [`FailoverConnection::fate`] says of any failed operation whether it was not applied or may have been.
+//! `FailoverConnection::fate` says of any failed operation whether it was not applied or may have been. Through fred the
+//! error itself says it: [`Error::fate`](backend_api::Error::fate).
 //!
 //! # Reads after a switch
+//!
+//! Through redis-rs only: `Fred` refuses the option.
 //!
 //! Redis replicates after it has acknowledged, so a replica that takes over can lack acknowledged writes. With
 //! `wait_for_replication = "2s"`, where the new active was a replica of the old one, reads after a switch wait until it has
@@ -116,27 +131,49 @@
 //! - Redis Cluster. One member is one server: MOVED and ASK are given to the caller.
 //! - Sentinel. A sentinel is no member, and is not asked which server is the primary: the configuration names the servers.
 
+#[cfg(not(any(feature = "redis-rs", feature = "fred")))]
+compile_error!("a driver is needed: the feature `redis-rs` or `fred`");
+
+mod again;
+#[cfg(feature = "redis-rs")]
+mod ask;
+#[cfg(feature = "redis-rs")]
 mod backend;
 mod check;
+#[cfg(feature = "redis-rs")]
 mod client;
+#[cfg(feature = "redis-rs")]
 mod commands;
 mod config;
+#[cfg(feature = "redis-rs")]
 mod connect;
+#[cfg(feature = "redis-rs")]
 mod connection;
+#[cfg(feature = "redis-rs")]
 mod dedicated;
+#[cfg(feature = "redis-rs")]
 mod error;
+#[cfg(feature = "fred")]
+mod fred;
 mod probe;
 mod pubsub;
 mod replication;
+mod stream;
 mod target;
 #[cfg(feature = "tls")]
 mod tls;
+mod words;
 
+#[cfg(feature = "redis-rs")]
 pub use backend::{Redis, RedisBuilder};
 #[cfg(feature = "lag-aware")]
 pub use check::LagAwareCheck;
-pub use check::{LagCheck, PingCheck, RoleCheck, WriteReadCheck};
+pub use check::{Driver, LagCheck, PingCheck, RoleCheck, WriteReadCheck};
+#[cfg(feature = "redis-rs")]
 pub use client::FailoverConnection;
 pub use config::{Options, Replay, Settings};
+#[cfg(feature = "redis-rs")]
 pub use connection::Connection;
+#[cfg(feature = "fred")]
+pub use fred::{Fred, FredClient, FredConnection};
 pub use pubsub::{Delivery, Message, Messages, Subscriptions};

@@ -1,67 +1,92 @@
 //! Asking a server whether it can carry traffic: PING, ROLE, and what their answers mean.
 //!
 //! Both are needed. A replica whose master is gone answers PONG, and a server that is loading says that it is a master.
+//! Each driver says how a question is put ([`Ask`]); what is asked and how it is judged stands here, once.
 //!
 //! Nothing here has a deadline: `timeouts.prove` and `health.timeout` are the engine's, which drops what takes longer.
 
 use backend_api::{Error, ErrorKind};
-use redis::{Cmd, RedisError, ServerErrorKind, Value};
 
-use crate::connection::Connection;
-use crate::error;
+#[cfg(feature = "lag-aware")]
+use crate::target::Target;
+use crate::words;
+
+/// What a server answered, as far as it matters here.
+#[derive(Debug)]
+pub(crate) enum Said {
+    Text(String),
+    /// An array or another list.
+    List(Vec<Said>),
+    /// An error: its first word and the rest.
+    Refused(String, Option<String>),
+    /// What kind of answer it was, without its content.
+    Other(&'static str),
+}
+
+/// A connection on which questions can be put, all in one round trip. No answer at all is an error.
+pub(crate) trait Ask: Sync {
+    fn ask(&self, questions: &[&[&str]]) -> impl Future<Output = Result<Vec<Said>, Error>> + Send;
+}
+
+/// A connection to a member, as far as checks and what follows a switch look at it.
+pub(crate) trait Watched: Ask {
+    /// Asks on the same socket, and neither holds it open nor ends it.
+    type Link: Ask + Clone + Send + Sync + 'static;
+
+    fn link(&self) -> Self::Link;
+
+    #[cfg(feature = "lag-aware")]
+    fn target(&self) -> &Target;
+
+    /// What the check `lag-aware` keeps between two probes.
+    #[cfg(feature = "lag-aware")]
+    fn rest(&self) -> &crate::check::Session;
+
+    /// Runs a task that ends with the connection at the latest. `false` once it is retired.
+    #[cfg(feature = "lag-aware")]
+    fn run(&self, task: impl Future<Output = ()> + Send + 'static) -> bool;
+
+    /// The error of what the end of this connection interrupted.
+    #[cfg(feature = "lag-aware")]
+    fn ended(&self) -> Error;
+}
+
+const PING: &[&str] = &["PING"];
+const ROLE: &[&str] = &["ROLE"];
+pub(crate) const INFO: &[&str] = &["INFO", "replication"];
 
 /// PING and ROLE in one round trip.
 pub(crate) async fn ping_and_role(
-    connection: &Connection,
+    connection: &impl Ask,
     allow_replicas: bool,
 ) -> Result<(), Error> {
-    let mut pipeline = redis::pipe();
-    pipeline.cmd("PING").cmd("ROLE");
-    let answers = connection
-        .unbounded()
-        .send_packed_commands(&pipeline, 0, 2)
-        .await
-        .map_err(|error| silence(connection, &error))?;
-    let [pong, role] = <[Value; 2]>::try_from(answers)
+    let answers = connection.ask(&[PING, ROLE]).await?;
+    let [pong, role] = <[Said; 2]>::try_from(answers)
         .map_err(|_other| Error::new(ErrorKind::Protocol, "two answers were expected"))?;
     judge_ping(&pong)?;
     judge_role(connection, role, allow_replicas).await
 }
 
-pub(crate) async fn ping(connection: &Connection) -> Result<(), Error> {
-    judge_ping(&ask(connection, &redis::cmd("PING")).await?)
+pub(crate) async fn ping(connection: &impl Ask) -> Result<(), Error> {
+    judge_ping(&one(connection, PING).await?)
 }
 
-pub(crate) async fn role(connection: &Connection, allow_replicas: bool) -> Result<(), Error> {
-    let answer = ask(connection, &redis::cmd("ROLE")).await?;
+pub(crate) async fn role(connection: &impl Ask, allow_replicas: bool) -> Result<(), Error> {
+    let answer = one(connection, ROLE).await?;
     judge_role(connection, answer, allow_replicas).await
 }
 
-pub(crate) async fn ask(connection: &Connection, command: &Cmd) -> Result<Value, Error> {
-    connection
-        .unbounded()
-        .send_packed_command(command)
-        .await
-        .map_err(|error| silence(connection, &error))
+pub(crate) async fn one(connection: &impl Ask, question: &[&str]) -> Result<Said, Error> {
+    let mut answers = connection.ask(&[question]).await?;
+    answers
+        .pop()
+        .ok_or_else(|| Error::new(ErrorKind::Protocol, "an answer was expected"))
 }
 
-/// No answer at all.
-pub(crate) fn silence(connection: &Connection, error: &RedisError) -> Error {
-    if error.is_timeout() {
-        Error::new(
-            ErrorKind::Timeout,
-            format!("{} does not answer", connection.address()),
-        )
-    } else {
-        connection.interrupted()
-    }
-}
-
-fn judge_ping(answer: &Value) -> Result<(), Error> {
+fn judge_ping(answer: &Said) -> Result<(), Error> {
     match answer {
-        Value::SimpleString(text) if text == "PONG" => Ok(()),
-        Value::BulkString(bytes) if bytes == b"PONG" => Ok(()),
-        Value::ServerError(error) => Err(refusal("PING", error)),
+        Said::Text(text) if text == "PONG" => Ok(()),
+        Said::Refused(code, details) => Err(refusal("PING", code, details.as_deref())),
         other => Err(Error::new(
             ErrorKind::Unhealthy,
             format!(
@@ -73,22 +98,26 @@ fn judge_ping(answer: &Value) -> Result<(), Error> {
 }
 
 async fn judge_role(
-    connection: &Connection,
-    answer: Value,
+    connection: &impl Ask,
+    answer: Said,
     allow_replicas: bool,
 ) -> Result<(), Error> {
     let role = match &answer {
-        Value::Array(fields) => fields.first().and_then(text).map(str::to_owned),
-        Value::ServerError(error) if not_permitted(error) => {
+        Said::List(fields) => match fields.first() {
+            Some(Said::Text(role)) => Some(role.clone()),
+            _ => None,
+        },
+        Said::Refused(code, details) if words::is_withheld(code, details.as_deref()) => {
             // Managed services forbid ROLE to their users, and answer the same question here.
-            let mut info = redis::cmd("INFO");
-            info.arg("replication");
-            match ask(connection, &info).await? {
-                Value::ServerError(error) => return Err(refusal("ROLE and INFO", &error)),
-                answer => text(&answer).and_then(role_in_info).map(str::to_owned),
+            match one(connection, INFO).await? {
+                Said::Refused(code, details) => {
+                    return Err(refusal("ROLE and INFO", &code, details.as_deref()));
+                }
+                Said::Text(info) => role_in_info(&info).map(str::to_owned),
+                _ => None,
             }
         }
-        Value::ServerError(error) => return Err(refusal("ROLE", error)),
+        Said::Refused(code, details) => return Err(refusal("ROLE", code, details.as_deref())),
         _ => None,
     };
     match role.as_deref() {
@@ -109,55 +138,34 @@ async fn judge_role(
     }
 }
 
-fn not_permitted(error: &redis::ServerError) -> bool {
-    error.kind() == Some(ServerErrorKind::NoPerm)
-        || error
-            .details()
-            .is_some_and(|details| details.starts_with("unknown command"))
-}
-
 fn role_in_info(info: &str) -> Option<&str> {
     info.lines()
         .find_map(|line| line.strip_prefix("role:"))
         .map(str::trim)
 }
 
-pub(crate) fn refusal(command: &str, error: &redis::ServerError) -> Error {
-    if let Some(kind) = error::state(error) {
-        return error::condemnation(kind, error);
+pub(crate) fn refusal(command: &str, code: &str, details: Option<&str>) -> Error {
+    if let Some(kind) = words::state(code, details) {
+        return words::condemnation(kind, code);
     }
-    match error.code() {
+    match code {
         "NOAUTH" => Error::new(ErrorKind::Auth, "a password is needed"),
         code => Error::new(
             ErrorKind::Unhealthy,
             format!(
                 "{command} was answered {code} {}",
-                error.details().unwrap_or_default()
+                details.unwrap_or_default()
             ),
         ),
     }
 }
 
-pub(crate) fn text(value: &Value) -> Option<&str> {
-    match value {
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Some(text),
-        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
-        _ => None,
-    }
-}
-
-/// What kind of answer it was, without its content.
-fn shape(value: &Value) -> &'static str {
-    match value {
-        Value::Nil => "nil",
-        Value::Int(_) => "a number",
-        Value::SimpleString(_) | Value::BulkString(_) | Value::VerbatimString { .. } => {
-            "another text"
-        }
-        Value::Okay => "OK",
-        Value::Array(_) => "an array",
-        Value::ServerError(_) => "an error",
-        _ => "something else",
+fn shape(said: &Said) -> &'static str {
+    match said {
+        Said::Text(_) => "another text",
+        Said::List(_) => "an array",
+        Said::Refused(..) => "an error",
+        Said::Other(shape) => shape,
     }
 }
 
@@ -168,13 +176,11 @@ mod tests {
     // P150
     #[test]
     fn only_pong_is_healthy() {
-        assert!(judge_ping(&Value::SimpleString("PONG".into())).is_ok());
-        assert!(judge_ping(&Value::BulkString(b"PONG".to_vec())).is_ok());
+        assert!(judge_ping(&Said::Text("PONG".into())).is_ok());
         for other in [
-            Value::Okay,
-            Value::Nil,
-            Value::SimpleString("PING".into()),
-            Value::Array(vec![]),
+            Said::Text("PING".into()),
+            Said::List(Vec::new()),
+            Said::Other("nil"),
         ] {
             let error = judge_ping(&other).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unhealthy, "{other:?}");

@@ -1,14 +1,16 @@
 //! Where to connect and as whom: settings, parsed and checked.
 //!
-//! The one place that looks into URLs. What leaves it for logs and errors is the [`Address`], which has no secrets.
+//! The one place that looks into URLs, for whichever driver connects: no driver's types here. What leaves it for logs and
+//! errors is the [`Address`], which has no secrets.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use backend_api::{Error, ErrorKind};
-use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo};
 
 use crate::config::Settings;
+
+mod url;
 
 /// An address without user or password.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +38,9 @@ impl fmt::Display for Address {
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) address: Address,
-    pub(crate) redis: RedisConnectionInfo,
+    pub(crate) db: i64,
+    pub(crate) username: Option<String>,
+    pub(crate) password: Option<String>,
     pub(crate) client_name: Option<String>,
     #[cfg_attr(not(feature = "tls"), allow(dead_code))]
     pub(crate) ca_file: Option<PathBuf>,
@@ -61,44 +65,18 @@ impl Target {
             }
         };
         if tls && !cfg!(feature = "tls") {
-            return Err(refuse(
-                "rediss:// needs TLS: build failover-core with the feature `redis-tls`",
-            ));
+            return Err(without_tls());
         }
         if rest.contains('#') {
-            // redis-rs takes #insecure as "trust every certificate": not by a word at the end of a URL.
+            // Clients take #insecure as "trust every certificate": not by a word at the end of a URL.
             return Err(refuse(
                 "the url has a fragment (#..): percent-encode # in passwords; certificates are always checked",
             ));
         }
-        // redis-rs parses rediss:// only in builds with its own TLS, which we do without.
-        let plain = match scheme {
-            "rediss" | "valkeys" => format!("redis://{rest}"),
-            _ => settings.url.clone(),
-        };
-        let info = plain
-            .into_connection_info()
-            .map_err(|error| refuse(reason(&error)))?;
-        let address = match info.addr() {
-            ConnectionAddr::Tcp(host, port) if tls => Address::Tls(host.clone(), *port),
-            ConnectionAddr::Tcp(host, port) => Address::Tcp(host.clone(), *port),
-            ConnectionAddr::Unix(path) => Address::Unix(path.clone()),
-            _ => {
-                return Err(refuse(
-                    "the url's address is of a kind that is not supported",
-                ));
-            }
-        };
-        let mut redis = info.redis_settings().clone();
-        if let Some(username) = &settings.username {
-            redis = redis.set_username(username);
-        }
-        if let Some(password) = &settings.password {
-            redis = redis.set_password(password);
-        }
-        if let Some(db) = settings.db {
-            redis = redis.set_db(db.into());
-        }
+        let found = url::read(&settings.url, tls).map_err(refuse)?;
+        let username = settings.username.clone().or(found.username);
+        let password = settings.password.clone().or(found.password);
+        let db = settings.db.map_or(found.db, i64::from);
         if settings.ca_file.is_some() && !tls {
             return Err(refuse(
                 "ca_file is for TLS: the url must begin with rediss://",
@@ -106,18 +84,20 @@ impl Target {
         }
         if cfg!(not(feature = "lag-aware")) && settings.rest_url.is_some() {
             return Err(refuse(
-                "rest_url needs its check: build failover-core with the feature `redis-lag-aware`",
+                "rest_url needs its check: build failover-core with the feature `redis-lag-aware` or `fred-lag-aware`",
             ));
         }
-        if redis.db() < 0 {
+        if db < 0 {
             return Err(refuse("the database number is negative"));
         }
-        if redis.username().is_some() && redis.password().is_none() {
+        if username.is_some() && password.is_none() {
             return Err(refuse("there is a user name without a password"));
         }
         Ok(Self {
-            address,
-            redis,
+            address: found.address,
+            db,
+            username,
+            password,
             client_name: settings.client_name.clone(),
             ca_file: settings.ca_file.clone(),
             #[cfg(feature = "lag-aware")]
@@ -126,15 +106,13 @@ impl Target {
     }
 }
 
-fn refuse(text: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Config, text)
+/// A `rediss://` address in a build that cannot speak to it.
+pub(crate) fn without_tls() -> Error {
+    refuse("rediss:// needs TLS: build failover-core with the feature `redis-tls` or `fred-tls`")
 }
 
-/// redis-rs's own words are fixed texts; its details may quote the URL and are left out.
-fn reason(error: &redis::RedisError) -> String {
-    let text = error.to_string();
-    let text = text.split(" - ").next().unwrap_or_default();
-    format!("the url cannot be used: {text} (redis://[user:password@]host[:port][/db])")
+fn refuse(text: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Config, text)
 }
 
 #[cfg(test)]
@@ -149,9 +127,9 @@ mod tests {
     fn urls_become_addresses() {
         let target = parse("redis://app:s%20t@east.example:7000/3").unwrap();
         assert_eq!(target.address.to_string(), "east.example:7000");
-        assert_eq!(target.redis.db(), 3);
-        assert_eq!(target.redis.username(), Some("app"));
-        assert_eq!(target.redis.password(), Some("s t"));
+        assert_eq!(target.db, 3);
+        assert_eq!(target.username.as_deref(), Some("app"));
+        assert_eq!(target.password.as_deref(), Some("s t"));
         assert_eq!(parse("redis://h").unwrap().address.to_string(), "h:6379");
         assert_eq!(
             parse("redis://[::1]").unwrap().address.to_string(),
@@ -166,9 +144,9 @@ mod tests {
             .password("d")
             .db(2);
         let target = Target::parse(&settings).unwrap();
-        assert_eq!(target.redis.username(), Some("c"));
-        assert_eq!(target.redis.password(), Some("d"));
-        assert_eq!(target.redis.db(), 2);
+        assert_eq!(target.username.as_deref(), Some("c"));
+        assert_eq!(target.password.as_deref(), Some("d"));
+        assert_eq!(target.db, 2);
     }
 
     #[test]

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use backend_api::{Error, ErrorKind};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
+use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::target::Target;
 
@@ -23,10 +23,7 @@ pub(crate) async fn wrap(
 ) -> Result<TlsStream<TcpStream>, Error> {
     over(host, stream, target.ca_file.clone())
         .await
-        .map_err(|text| {
-            Error::new(ErrorKind::Tls, format!("{}: {text}", target.address))
-                .with_operation("connect")
-        })
+        .map_err(|text| failed(target, &text))
 }
 
 /// The same for whoever reports the reason himself.
@@ -37,14 +34,28 @@ pub(crate) async fn over(
 ) -> Result<TlsStream<TcpStream>, String> {
     let name = ServerName::try_from(host.to_owned())
         .map_err(|_invalid| "its name cannot stand in a certificate".to_owned())?;
-    // Reading certificates blocks. They are read anew for each dial: they are files that operators replace.
-    let config = tokio::task::spawn_blocking(move || config(ca_file))
-        .await
-        .map_err(|error| format!("TLS could not be set up: {error}"))??;
-    TlsConnector::from(config)
+    TlsConnector::from(read(ca_file).await?)
         .connect(name, stream)
         .await
         .map_err(|error| format!("TLS failed: {error}"))
+}
+
+/// Whom to trust for this member, for a driver that wraps its streams itself.
+#[cfg(feature = "fred")]
+pub(crate) async fn config_of(target: &Target) -> Result<Arc<ClientConfig>, Error> {
+    let config = read(target.ca_file.clone()).await;
+    config.map_err(|text| failed(target, &text))
+}
+
+/// Reading certificates blocks. They are read anew for each dial: they are files that operators replace.
+async fn read(ca_file: Option<PathBuf>) -> Result<Arc<ClientConfig>, String> {
+    tokio::task::spawn_blocking(move || config(ca_file))
+        .await
+        .map_err(|error| format!("TLS could not be set up: {error}"))?
+}
+
+fn failed(target: &Target, text: &str) -> Error {
+    Error::new(ErrorKind::Tls, format!("{}: {text}", target.address)).with_operation("connect")
 }
 
 fn config(ca_file: Option<PathBuf>) -> Result<Arc<ClientConfig>, String> {

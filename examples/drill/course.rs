@@ -1,5 +1,5 @@
-//! What happens in one round between the calm before and the calm after. It notes the moments; judging them is
-//! [`measure`](crate::measure)'s.
+//! What happens in one round between the calm before and the calm after. It notes the moments; judging them is the
+//! [record](crate::load::Record)'s.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,14 +8,16 @@ use std::time::{Duration, Instant};
 use failover_core::Failover;
 use tokio::task::JoinSet;
 
-use crate::load::{Call, Load};
+use crate::load::Load as _;
+use crate::rounds::active;
 use crate::scenario::{Fault, Scenario, Service};
 
 const OUTAGE: Duration = Duration::from_secs(3);
 /// Calls take less than a millisecond, so a drain ends long before its window does.
 const DRAIN: Duration = Duration::from_millis(500);
-/// The new side carries the traffic for so long before the old one is healed, or a planned move counts as over.
-const SETTLE: Duration = Duration::from_millis(100);
+/// The new side carries the traffic for so long before the old one is healed, or a planned move counts as over. Longer than
+/// a steal leaves the old connection open (`timeouts.switch_grace`), or it would be healed in time to go on.
+const SETTLE: Duration = Duration::from_millis(250);
 /// How long to wait for what must happen before the drill has failed. Backoff after an outage may take a while.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -32,12 +34,25 @@ pub(crate) async fn run<S: Service>(
     scenario: Scenario,
     service: &Arc<S>,
     group: &Failover<S::Backend>,
-    load: &Load,
+    load: &S::Load,
     old: usize,
 ) -> Result<Course, String> {
     match scenario {
-        Scenario::Kill => one_fails(Fault::Kill, service, load, old).await,
-        Scenario::Freeze => one_fails(Fault::Freeze, service, load, old).await,
+        Scenario::Kill => one_fails(Fault::Kill, service, group, load, old).await,
+        Scenario::Freeze => one_fails(Fault::Freeze, service, group, load, old).await,
+        Scenario::Readonly => one_fails(Fault::ReadOnly, service, group, load, old).await,
+        Scenario::Failback => {
+            let course = one_fails(Fault::Kill, service, group, load, old).await?;
+            let back = || active(group, service.members()) == Some(old);
+            until("the traffic has returned", || {
+                back() && load.served(course.restored, None)
+            })
+            .await?;
+            tokio::time::sleep(SETTLE).await;
+            Ok(course)
+        }
+        Scenario::Pubsub => Err("it is no drill of a single move".to_owned()),
+        Scenario::LameDuck => one_fails(Fault::LameDuck, service, group, load, old).await,
         Scenario::Outage => all_fail(service, load).await,
         Scenario::Switch | Scenario::Drain => {
             let fault = Instant::now();
@@ -58,28 +73,35 @@ pub(crate) async fn run<S: Service>(
 async fn one_fails<S: Service>(
     fault: Fault,
     service: &Arc<S>,
-    load: &Load,
+    group: &Failover<S::Backend>,
+    load: &S::Load,
     old: usize,
 ) -> Result<Course, String> {
     let begun = each(service, old..old + 1, move |service, member| {
         service.inflict(fault, member);
     })
     .await?;
-    let elsewhere =
-        |call: &Call| call.ended > begun && call.answer.as_ref().is_ok_and(|member| *member != old);
-    until("another member answers", || load.any(elsewhere)).await?;
+    // Not every load can tell who served it; the group can say who does.
+    let moved = || active(group, service.members()).is_some_and(|member| member != old);
+    let elsewhere = || moved() && load.served(begun, Some(old));
+    until("another member serves", elsewhere).await?;
     tokio::time::sleep(SETTLE).await;
     let restored = each(service, old..old + 1, move |service, member| {
         service.heal(fault, member);
     })
     .await?;
+    if matches!(fault, Fault::LameDuck) {
+        // Beside others a lame duck is left alone for two minutes; an operator who has started it again says so.
+        let cleared = group.clear_lame_duck(service.members()[old]).await;
+        cleared.map_err(|error| format!("the mark cannot be cleared: {error}"))?;
+    }
     Ok(Course {
         fault: begun,
         restored,
     })
 }
 
-async fn all_fail<S: Service>(service: &Arc<S>, load: &Load) -> Result<Course, String> {
+async fn all_fail<S: Service>(service: &Arc<S>, load: &S::Load) -> Result<Course, String> {
     let all = 0..service.members().len();
     let fault = each(service, all.clone(), |service, member| {
         service.inflict(Fault::Kill, member);
@@ -90,8 +112,7 @@ async fn all_fail<S: Service>(service: &Arc<S>, load: &Load) -> Result<Course, S
         service.heal(Fault::Kill, member);
     })
     .await?;
-    let again = |call: &Call| call.ended > restored && call.answer.is_ok();
-    until("calls succeed again", || load.any(again)).await?;
+    until("the group is served again", || load.served(restored, None)).await?;
     Ok(Course { fault, restored })
 }
 

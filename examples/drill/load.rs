@@ -1,87 +1,74 @@
-//! The load: a call at every tick, whether the previous one has ended or not.
+//! The traffic on a group while it is hurt, and what is kept of it: the second seam, beside [`Service`].
 //!
-//! A loop that waits for its answer would stop calling exactly when it matters, and count one late call where a service
-//! with many users has thousands (what is known as coordinated omission).
+//! Some clients ask and are answered ([`calls`](crate::calls)), others listen ([`nats`](crate::nats)). The course of a
+//! round is the same for both; what a gap is, and what is counted, each says for itself. No server is handled here.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::future::Future;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use failover_core::api::Backend;
-use tokio::sync::oneshot;
-use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::MissedTickBehavior;
+use failover_core::Failover;
+use serde::Serialize;
 
-use crate::scenario::{Op, Service};
+use crate::args::Args;
+use crate::rounds::Round;
+use crate::scenario::{Scenario, Service};
 
-/// One call.
-#[derive(Clone, Debug)]
-pub(crate) struct Call {
-    pub(crate) ended: Instant,
-    /// The member that answered, or what went wrong.
-    pub(crate) answer: Result<usize, String>,
+/// Traffic that goes on until it is stopped.
+pub(crate) trait Load<S: Service>: Send + Sync + Sized {
+    type Record: Record;
+
+    /// Begins. When it returns the group is served.
+    fn start(
+        service: &Arc<S>,
+        group: &Failover<S::Backend>,
+        args: &Args,
+    ) -> impl Future<Output = Result<Self, String>> + Send;
+
+    /// Whether the group was served after `since`, by another member than `but` where that can be told from what came.
+    fn served(&self, since: Instant, but: Option<usize>) -> bool;
+
+    /// Ends it, and waits for what is still under way.
+    fn stop(self) -> impl Future<Output = Result<Self::Record, String>> + Send;
 }
 
-/// Calls that go on until [`stop`](Self::stop).
-pub(crate) struct Load {
-    calls: Arc<Mutex<Vec<Call>>>,
-    stop: oneshot::Sender<()>,
-    ticks: JoinHandle<()>,
+/// The moments of one round.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moments {
+    /// Just before the fault, or the order to move.
+    pub(crate) fault: Instant,
+    /// From here on a standby can be armed: just before servers are started again, or the order to move.
+    pub(crate) restored: Instant,
+    /// The group said that its traffic had moved.
+    pub(crate) moved: Instant,
+    /// The group had its active and all standbys again.
+    pub(crate) whole: Instant,
+    /// The member that was active before.
+    pub(crate) old: usize,
 }
 
-impl Load {
-    pub(crate) fn start<S: Service>(
-        client: <S::Backend as Backend>::Client,
-        op: Op,
-        every: Duration,
-    ) -> Self {
-        let calls = Arc::default();
-        let (stop, stopped) = oneshot::channel();
-        let ticks = tokio::spawn(tick::<S>(client, op, every, Arc::clone(&calls), stopped));
-        Self { calls, stop, ticks }
-    }
+/// What was recorded in one round.
+pub(crate) trait Record: Sized {
+    /// All rounds together, as the report has it.
+    type Sum: Serialize;
 
-    /// Whether any call up to now is one of these.
-    pub(crate) fn any(&self, which: impl Fn(&Call) -> bool) -> bool {
-        // From the end: it is the recent ones that are asked for.
-        lock(&self.calls).iter().rev().any(which)
-    }
+    /// For how long the group was not served; `None` if it never was again.
+    fn gap(&self, scenario: Scenario, moments: &Moments) -> Option<Duration>;
 
-    /// No further call; all calls, once the last has ended.
-    pub(crate) async fn stop(self) -> Result<Vec<Call>, String> {
-        drop(self.stop);
-        let ended = self.ticks.await;
-        ended.map_err(|error| format!("the load broke down: {error}"))?;
-        Ok(std::mem::take(&mut *lock(&self.calls)))
-    }
-}
+    /// The longest pause within the time from `from` to `to`.
+    fn calm(&self, from: Instant, to: Instant) -> Option<Duration>;
 
-async fn tick<S: Service>(
-    client: <S::Backend as Backend>::Client,
-    op: Op,
-    every: Duration,
-    calls: Arc<Mutex<Vec<Call>>>,
-    mut stopped: oneshot::Receiver<()>,
-) {
-    let mut ticks = tokio::time::interval(every);
-    // A stalled process does not make up for the calls that it missed: that burst would be no load but a fault.
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut under_way = JoinSet::new();
-    loop {
-        tokio::select! {
-            _ = &mut stopped => break,
-            _ = ticks.tick() => {}
-        }
-        let (client, calls) = (client.clone(), calls.clone());
-        under_way.spawn(async move {
-            let answer = S::call(client, op).await;
-            let ended = Instant::now();
-            lock(&calls).push(Call { ended, answer });
-        });
-        while under_way.try_join_next().is_some() {}
-    }
-    while under_way.join_next().await.is_some() {}
-}
+    fn sum(rounds: &[Round<Self>]) -> Self::Sum;
 
-fn lock(calls: &Mutex<Vec<Call>>) -> MutexGuard<'_, Vec<Call>> {
-    calls.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The sum for people: what each line is about, and what it says.
+    fn lines(sum: &Self::Sum) -> Vec<(&'static str, String)>;
+
+    /// What the load was, in half a sentence.
+    fn load(args: &Args) -> String;
+
+    /// What the gap is, in half a sentence.
+    fn about_gap(scenario: Scenario) -> &'static str;
+
+    /// Details on stderr, for `--trace`.
+    fn trace(&self, _moments: &Moments) {}
 }

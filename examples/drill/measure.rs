@@ -13,7 +13,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::load::Call;
+use crate::calls::Call;
 
 /// From `fault` to the first success that is not `old`'s.
 pub(crate) fn until_served_elsewhere(

@@ -1,12 +1,14 @@
 //! What can happen to a group, and what a backend has to offer so that it can be drilled.
 //!
-//! This is the seam: another backend is one more [`Service`] and its arm in `main`; another scenario is one more
+//! This is the seam: another backend is one more [`Service`] with its [`Load`] and an arm in `main`; another scenario is one more
 //! [`Scenario`], and a [`Fault`] where servers have to do something new. A scenario says nothing about how a server is
 //! hurt, and a service nothing about when.
 
 use std::future::Future;
 
 use failover_core::api::{Backend, FromOptions};
+
+use crate::load::Load;
 
 /// The course of a drill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +18,26 @@ pub(crate) enum Scenario {
     Switch,
     Drain,
     Outage,
+    LameDuck,
+    /// The active is killed, comes back, and the traffic returns to it by itself.
+    Failback,
+    /// The active becomes a replica while it runs.
+    Readonly,
+    /// Who listens is what is looked at, through several moves.
+    Pubsub,
 }
 
 impl Scenario {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 9] = [
         Self::Kill,
         Self::Freeze,
         Self::Switch,
         Self::Drain,
         Self::Outage,
+        Self::LameDuck,
+        Self::Failback,
+        Self::Readonly,
+        Self::Pubsub,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -34,6 +47,21 @@ impl Scenario {
             Self::Switch => "switch",
             Self::Drain => "drain",
             Self::Outage => "outage",
+            Self::LameDuck => "lame-duck",
+            Self::Failback => "failback",
+            Self::Readonly => "readonly",
+            Self::Pubsub => "pubsub",
+        }
+    }
+
+    /// What a group is configured to do beside its service's settings, so that the drill ends while somebody is watching:
+    /// by default a member is not chosen again within a minute of a failover away from it.
+    pub(crate) fn rules(self) -> &'static str {
+        match self {
+            Self::Failback => {
+                "\n[group.failback]\ngrace = \"2s\"\nstable = \"1s\"\njitter = \"0s\"\n"
+            }
+            _ => "",
         }
     }
 
@@ -53,6 +81,10 @@ pub(crate) enum Fault {
     Kill,
     /// The process stands still; healed, it goes on.
     Freeze,
+    /// The server refuses writes from now on and keeps what it has; healed, it takes them again.
+    ReadOnly,
+    /// The process tells its clients that it is about to shut down, and does so; healed, it is started again.
+    LameDuck,
 }
 
 /// What one call does.
@@ -77,9 +109,20 @@ impl Op {
 /// One kind of service with its servers, one for each member, numbered from zero in the declared order.
 pub(crate) trait Service: Send + Sync + Sized + 'static {
     type Backend: Backend + FromOptions;
+    /// The traffic that is put on a group.
+    type Load: Load<Self>;
 
     /// As the command line and the report call it.
     const NAME: &'static str;
+
+    /// The client library, as `--driver` and the report call it; for a backend with more than one.
+    const DRIVER: Option<&'static str> = None;
+
+    /// Whether its servers say so before they shut down.
+    const ANNOUNCES: bool = false;
+
+    /// Whether a server of it can become read-only.
+    const REPLICATES: bool = false;
 
     /// Starts the servers. They end with the value.
     fn start() -> Result<Self, String>;
@@ -96,6 +139,22 @@ pub(crate) trait Service: Send + Sync + Sized + 'static {
     /// Blocks until the server answers again; panics if it does not.
     fn heal(&self, fault: Fault, member: usize);
 
+    /// Blocks until the servers, all of which answer, are as they were after their start.
+    fn settle(&self) {}
+
+    /// How many connections of groups its servers have accepted since they were started, where that is known. Blocks.
+    fn accepted(&self) -> Option<usize> {
+        None
+    }
+
+    /// How many writes its servers have applied since they were first started, where that is known. Blocks.
+    fn writes(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// A service that is asked and answers.
+pub(crate) trait Answers: Service {
     /// One call. It says which member answered: the servers hold data by which that can be told.
     fn call(
         client: <Self::Backend as Backend>::Client,

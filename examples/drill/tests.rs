@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::load::Call;
+use crate::calls::Call;
 use crate::measure::{
     Spread, longest_pause, pause_around_move, until_served_again, until_served_elsewhere,
 };
@@ -111,6 +111,7 @@ async fn a_kill_is_reported_with_every_field_and_nothing_else() {
     fields.sort_unstable();
     let mut expected = [
         "backend",
+        "driver",
         "scenario",
         "rounds",
         "tuned",
@@ -129,6 +130,7 @@ async fn a_kill_is_reported_with_every_field_and_nothing_else() {
     assert_eq!(fields, expected);
     for (field, value) in [
         ("backend", "redis"),
+        ("driver", "redis"),
         ("scenario", "kill"),
         ("from", "east"),
         ("to", "west"),
@@ -165,6 +167,10 @@ async fn a_wrong_command_line_says_what_is_known() {
         (vec!["redis", "kill", "--rounds", "0"], "above zero"),
         (vec!["redis", "kill", "--every", "10us"], "at least 1ms"),
         (vec!["redis", "kill", "--fast"], "--fast"),
+        (
+            vec!["redis", "kill", "--driver", "jedis"],
+            "there is no driver \"jedis\"",
+        ),
     ] {
         let args = line.iter().map(Into::into);
         match run(args, &mut Vec::new()).await {
@@ -181,8 +187,81 @@ async fn the_tuned_settings_are_accepted_and_people_get_a_text() {
     run(line.into_iter(), &mut out).await.unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(
-        text.starts_with("redis drain: 1 round(s), tuned settings"),
+        text.starts_with("redis drain through redis: 1 round(s), tuned settings"),
         "{text}"
     );
     assert!(text.contains("east -> west (manual)"), "{text}");
+}
+
+// P164
+#[cfg(feature = "fred")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_through_fred_is_reported_as_such() {
+    let mut out = Vec::new();
+    let line = ["redis", "kill", "--driver", "fred", "--json"].map(Into::into);
+    run(line.into_iter(), &mut out).await.unwrap();
+    let report: Value = serde_json::from_slice(&out).expect("one JSON object");
+    assert_eq!(report["driver"], "fred", "{report:#}");
+    assert_eq!(report["to"], "west", "{report:#}");
+    assert_eq!(
+        report["errors"], 0,
+        "a read runs again elsewhere: {report:#}"
+    );
+}
+
+async fn drilled(line: &[&str]) -> Value {
+    let mut out = Vec::new();
+    run(line.iter().map(Into::into), &mut out).await.unwrap();
+    serde_json::from_slice(&out).expect("one JSON object")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failback_is_reported_with_both_moves() {
+    let report = drilled(&["redis", "failback", "--json"]).await;
+    for (field, value) in [("from", "east"), ("to", "west"), ("reason", "lost")] {
+        assert_eq!(report[field], value, "{report:#}");
+    }
+    assert_eq!(
+        report["errors"], 0,
+        "a read runs again elsewhere: {report:#}"
+    );
+    // Not before the grace is over and the member has been well for a second.
+    let after = report["failback"]["after_ms"]["p50"].as_f64().unwrap();
+    assert!((1_000.0..30_000.0).contains(&after), "{report:#}");
+    let gap = report["failback"]["gap_ms"]["max"].as_f64().unwrap();
+    assert!(gap > 0.0, "{report:#}");
+}
+
+// P156: and none runs twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_to_an_active_that_becomes_a_replica_run_elsewhere() {
+    let report = drilled(&["redis", "readonly", "--json"]).await;
+    for field in ["errors", "writes_lost", "writes_doubled"] {
+        assert_eq!(report[field], 0, "{report:#}");
+    }
+    assert_eq!(report["to"], "west", "{report:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn planned_moves_lose_no_message_of_a_stream() {
+    let report = drilled(&["redis", "pubsub", "--json"]).await;
+    for name in ["switch", "drain"] {
+        let of = &report["moves"][name];
+        assert!(of["published"].as_u64().unwrap() > 50, "{report:#}");
+        for field in ["failed", "lost", "doubled"] {
+            assert_eq!(of[field], 0, "{report:#}");
+        }
+    }
+    assert_eq!(report["moves"]["kill"]["doubled"], 0, "{report:#}");
+}
+
+#[tokio::test]
+async fn a_scenario_of_another_backend_is_refused() {
+    for (scenario, expected) in [("readonly", "replica"), ("pubsub", "other scenarios")] {
+        let line = ["nats", scenario].map(Into::into);
+        match run(line.into_iter(), &mut Vec::new()).await {
+            Err(Failed::Usage(text)) => assert!(text.contains(expected), "{text}"),
+            other => panic!("{scenario}: {other:?}"),
+        }
+    }
 }

@@ -88,6 +88,18 @@ impl<C> Slot<C> {
         .await
     }
 
+    /// Resolves when `epoch` is no longer the active turn: something else is active, nothing is, or the group is closed. For
+    /// streams that work on one connection until the traffic moves. Unlike [`moved_from`](Self::moved_from) it has no bound.
+    /// Cancel-safe.
+    pub async fn left(&self, epoch: Epoch) {
+        let mut states = self.handle.shared.state.subscribe();
+        while matches!(*states.borrow_and_update(), State::Active(now) if now == epoch) {
+            if states.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// Resolves when the group is closed: for streams that go on over switches and end with the group. Cancel-safe.
     pub async fn closed(&self) {
         let mut states = self.handle.shared.state.subscribe();

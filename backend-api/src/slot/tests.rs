@@ -220,3 +220,24 @@ fn outcomes_are_counted_exactly_by_many_threads_over_many_ticks() {
     });
     assert_eq!(tally.totals(), (8 * 7_500, 8 * 2_500));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_left_when_another_begins_or_the_group_is_closed() {
+    let (mut owner, slot) = slot();
+    activate(&mut owner, "east");
+    let first = slot.epoch().unwrap();
+    let left = tokio::spawn({
+        let slot = slot.clone();
+        async move { slot.left(first).await }
+    });
+    tokio::time::sleep(WAIT * 2).await;
+    assert!(!left.is_finished(), "it has no bound of its own");
+    activate(&mut owner, "west");
+    left.await.unwrap();
+    slot.left(first).await;
+    let second = slot.epoch().unwrap();
+    let left = tokio::spawn(async move { slot.left(second).await });
+    tokio::task::yield_now().await;
+    owner.close();
+    left.await.unwrap();
+}

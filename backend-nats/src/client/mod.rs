@@ -39,7 +39,8 @@ impl FailoverClient {
     }
 
     /// JetStream on the connection that is active now. Take it anew for every piece of work and do not keep it: it does not
-    /// follow a switch, and holds up no drain.
+    /// follow a switch, and holds up no drain. What goes on over switches: [`publisher`](Self::publisher),
+    /// [`pull_consumer`](Self::pull_consumer), [`ordered_consumer`](Self::ordered_consumer), [`kv_watch`](Self::kv_watch).
     pub async fn jetstream(&self) -> Result<async_nats::jetstream::Context, Error> {
         Ok(async_nats::jetstream::new(self.client().await?))
     }
@@ -54,6 +55,10 @@ impl FailoverClient {
             answer.map_err(|error| error.with_member(lease.member()).with_operation("flush"));
         lease.finish(outcome(&answer));
         answer
+    }
+
+    pub(crate) fn slot(&self) -> &Slot<Connection> {
+        &self.slot
     }
 
     /// The client of the active connection; it ends with it.

@@ -1,14 +1,27 @@
 //! Publishing on whichever connection is active.
 
+use async_nats::HeaderMap;
 use async_nats::message::OutboundMessage;
 use async_nats::subject::ToSubject;
-use async_nats::{HeaderMap, PublishErrorKind};
 use backend_api::{Error, ErrorKind, Fate, Lease, Outcome};
 use bytes::Bytes;
 
 use super::FailoverClient;
 use crate::connection::Connection;
-use crate::outbound::Refused;
+use crate::outbound::{Attempt, Refused};
+
+/// What came of publishing at once.
+enum Sent {
+    Done,
+    Rest(Box<Rest>),
+}
+
+/// What is left to do.
+#[allow(clippy::large_enum_variant, reason = "it is in a box as it is")]
+enum Rest {
+    Message(OutboundMessage),
+    Refused(Lease<Connection>, Refused),
+}
 
 impl FailoverClient {
     /// Publishes a message. `Ok` means that it is on its way, not that a server has it: see [`flush`](Self::flush) for that,
@@ -17,13 +30,13 @@ impl FailoverClient {
     ///
     /// An error says that the message was not published. Cancel-safe: dropped, it was published or it was not.
     pub async fn publish(&self, subject: impl ToSubject, payload: Bytes) -> Result<(), Error> {
-        self.publish_message(OutboundMessage {
+        let sent = self.publish_now(OutboundMessage {
             subject: subject.to_subject(),
             reply: None,
             payload,
             headers: None,
-        })
-        .await
+        });
+        self.rest(sent).await
     }
 
     /// The same with headers.
@@ -33,13 +46,13 @@ impl FailoverClient {
         headers: HeaderMap,
         payload: Bytes,
     ) -> Result<(), Error> {
-        self.publish_message(OutboundMessage {
+        let sent = self.publish_now(OutboundMessage {
             subject: subject.to_subject(),
             reply: None,
             payload,
             headers: Some(headers),
-        })
-        .await
+        });
+        self.rest(sent).await
     }
 
     /// The same with a subject for answers. An inbox of one connection is of no use here, since it does not follow a switch:
@@ -50,60 +63,101 @@ impl FailoverClient {
         reply: impl ToSubject,
         payload: Bytes,
     ) -> Result<(), Error> {
-        self.publish_message(OutboundMessage {
+        let sent = self.publish_now(OutboundMessage {
             subject: subject.to_subject(),
             reply: Some(reply.to_subject()),
             payload,
             headers: None,
-        })
-        .await
+        });
+        self.rest(sent).await
     }
 
     /// The same with everything.
-    pub async fn publish_message(&self, mut message: OutboundMessage) -> Result<(), Error> {
+    pub async fn publish_message(&self, message: OutboundMessage) -> Result<(), Error> {
+        let sent = self.publish_now(message);
+        self.rest(sent).await
+    }
+
+    /// Nearly always there is an active and its client takes the message at once. Messages are large, and futures that hold
+    /// them are moved about; so that is done without any, and the rest in a box.
+    #[inline]
+    fn publish_now(&self, message: OutboundMessage) -> Sent {
+        let Ok(lease) = self.slot.try_lease() else {
+            return Sent::Rest(Box::new(Rest::Message(message)));
+        };
+        let connection = lease.connection();
+        let outbound = connection.outbound();
+        match outbound.try_send(connection.client(), message, &self.shared.pending) {
+            Attempt::Sent => {
+                lease.finish(Outcome::Success);
+                Sent::Done
+            }
+            Attempt::Later(message) => Sent::Rest(Box::new(Rest::Message(*message))),
+            Attempt::Refused(refused) => Sent::Rest(Box::new(Rest::Refused(lease, *refused))),
+        }
+    }
+
+    #[inline]
+    async fn rest(&self, sent: Sent) -> Result<(), Error> {
+        match sent {
+            Sent::Done => Ok(()),
+            Sent::Rest(rest) => Box::pin(self.publish_rest(*rest)).await,
+        }
+    }
+
+    #[cold]
+    async fn publish_rest(&self, rest: Rest) -> Result<(), Error> {
+        let message = match rest {
+            Rest::Message(message) => message,
+            Rest::Refused(lease, refused) => self.judge(lease, refused).await?,
+        };
+        self.publish_later(message).await
+    }
+
+    async fn publish_later(&self, mut message: OutboundMessage) -> Result<(), Error> {
         loop {
             let lease = self.slot.lease().await?;
             let connection = lease.connection();
-            let sent = connection
-                .outbound()
+            let outbound = connection.outbound();
+            let sent = outbound
                 .send(connection.client(), message, &self.shared.pending)
                 .await;
-            match sent {
-                Ok(()) => {
-                    lease.finish(Outcome::Success);
-                    return Ok(());
-                }
-                Err(Refused::Moving(back)) => {
-                    message = back;
-                    self.elsewhere(lease, true).await?;
-                }
-                Err(Refused::Ended(back)) => {
-                    message = back;
-                    self.elsewhere(lease, false).await?;
-                }
-                Err(Refused::Full) => {
-                    let text = format!(
-                        "{} messages wait until the server confirms them, and none was confirmed in time",
-                        self.shared.options.carry_limit
-                    );
-                    let error = not_published(ErrorKind::Timeout, text, &lease);
-                    lease.finish(Outcome::Failure);
-                    return Err(error);
-                }
-                Err(Refused::Unfit(error)) => {
-                    let kind = match error.kind() {
-                        PublishErrorKind::Send => ErrorKind::Lost,
-                        _ => ErrorKind::Unsupported,
-                    };
-                    let ended = kind == ErrorKind::Lost;
-                    let error = not_published(kind, error.to_string(), &lease);
-                    lease.finish(if ended {
-                        Outcome::Failure
-                    } else {
-                        Outcome::Neutral
-                    });
-                    return Err(error);
-                }
+            let Err(refused) = sent else {
+                lease.finish(Outcome::Success);
+                return Ok(());
+            };
+            message = self.judge(lease, refused).await?;
+        }
+    }
+
+    /// What becomes of a message that was not taken: it is published elsewhere, or that is an error.
+    async fn judge(
+        &self,
+        lease: Lease<Connection>,
+        refused: Refused,
+    ) -> Result<OutboundMessage, Error> {
+        match refused {
+            Refused::Moving(back) => {
+                self.elsewhere(lease, true).await?;
+                Ok(back)
+            }
+            Refused::Ended(back) => {
+                self.elsewhere(lease, false).await?;
+                Ok(back)
+            }
+            Refused::Full => {
+                let text = format!(
+                    "{} messages wait until the server confirms them, and none was confirmed in time",
+                    self.shared.options.carry_limit
+                );
+                let error = not_published(ErrorKind::Timeout, text, &lease);
+                lease.finish(Outcome::Failure);
+                Err(error)
+            }
+            Refused::Unfit(error) => {
+                let error = not_published(ErrorKind::Unsupported, error.to_string(), &lease);
+                lease.finish(Outcome::Neutral);
+                Err(error)
             }
         }
     }
@@ -111,11 +165,7 @@ impl FailoverClient {
     /// Waits until the traffic has moved away from where an operation could not be done, or `stays` and may be done there
     /// after all.
     #[cold]
-    pub(super) async fn elsewhere(
-        &self,
-        lease: Lease<Connection>,
-        stays: bool,
-    ) -> Result<(), Error> {
+    async fn elsewhere(&self, lease: Lease<Connection>, stays: bool) -> Result<(), Error> {
         let (epoch, connection) = (lease.epoch(), lease.connection().clone());
         lease.finish(Outcome::Neutral);
         if stays {

@@ -67,6 +67,7 @@ impl FailoverClient {
             let answer = asked(&lease, &subject, &payload, &ask).await;
             match answer {
                 Ok(message) => {
+                    lease.connection().outbound().answered();
                     lease.finish(Outcome::Success);
                     return Ok(message);
                 }

@@ -13,14 +13,15 @@
 mod pending;
 mod queue;
 
-use std::sync::atomic::Ordering;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use async_nats::client::traits::Publisher as _;
 use async_nats::message::OutboundMessage;
 use async_nats::{Client, PublishError, Statistics};
-use futures_util::FutureExt as _;
 use tokio::sync::{Notify, watch};
 
 pub(crate) use pending::Pending;
@@ -36,6 +37,8 @@ pub(crate) struct Outbound {
     /// How long a publish waits for room.
     patience: Duration,
     statistics: Arc<Statistics>,
+    /// Requests that were answered since the last message: they went through the client's channel as well.
+    others: AtomicU64,
     queue: Mutex<Queue>,
     /// Whoever has to wait for the client does so alone, or the order of the copies were not that of the channel.
     turn: tokio::sync::Mutex<()>,
@@ -68,15 +71,12 @@ pub(crate) enum Refused {
     Unfit(PublishError),
 }
 
-/// What came of trying at once.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "it is taken apart where it was made; a box would cost every message one"
-)]
-enum Attempt {
-    Done(Result<(), Refused>),
+/// What came of trying at once. Small, because it is handed on for every message.
+pub(crate) enum Attempt {
+    Sent,
+    Refused(Box<Refused>),
     /// The client does not take it now.
-    Later(OutboundMessage),
+    Later(Box<OutboundMessage>),
 }
 
 impl Outbound {
@@ -86,6 +86,7 @@ impl Outbound {
             limit: options.carry_limit,
             patience,
             statistics: client.statistics(),
+            others: AtomicU64::new(0),
             queue: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
             room: Notify::new(),
@@ -100,34 +101,54 @@ impl Outbound {
         message: OutboundMessage,
         order: &Pending,
     ) -> Result<(), Refused> {
-        if self.carry == Carry::None {
-            let sent = client.publish_message(message).await;
-            return sent.map_err(|error| failed(error, None));
-        }
         match self.try_send(client, message, order) {
-            Attempt::Done(done) => done,
-            Attempt::Later(message) => self.send_in_turn(client, message, order).await,
+            Attempt::Sent => Ok(()),
+            Attempt::Refused(refused) => Err(*refused),
+            Attempt::Later(message) if self.carry == Carry::None => {
+                let kept = OutboundMessage::clone(&message);
+                let sent = client.publish_message(*message).await;
+                sent.map_err(|error| failed(error, kept))
+            }
+            Attempt::Later(message) => self.send_in_turn(client, *message, order).await,
         }
     }
 
-    /// Where the client takes the message at once, which is nearly always.
-    fn try_send(&self, client: &Client, message: OutboundMessage, order: &Pending) -> Attempt {
+    /// The same where the client takes the message at once, which is nearly always.
+    #[inline]
+    pub(crate) fn try_send(
+        &self,
+        client: &Client,
+        message: OutboundMessage,
+        order: &Pending,
+    ) -> Attempt {
+        if self.carry == Carry::None {
+            let kept = message.clone();
+            return match at_once(pin!(client.publish_message(message))) {
+                Poll::Ready(Ok(())) => Attempt::Sent,
+                Poll::Ready(Err(error)) => Attempt::Refused(Box::new(failed(error, kept))),
+                Poll::Pending => Attempt::Later(Box::new(kept)),
+            };
+        }
         let mut queue = self.queue();
         if queue.closed {
-            return Attempt::Done(Err(Refused::Moving(message)));
+            return Attempt::Refused(Box::new(Refused::Moving(message)));
         }
         if queue.waiting || !self.has_room(&mut queue) {
-            return Attempt::Later(message);
+            return Attempt::Later(Box::new(message));
         }
-        queue.look(|| self.left(), self.frees());
-        let kept = message.clone();
-        match client.publish_message(message).now_or_never() {
-            Some(Ok(())) => {
-                queue.keep(kept, order.next());
-                Attempt::Done(Ok(()))
-            }
-            Some(Err(error)) => Attempt::Done(Err(failed(error, Some(kept)))),
-            None => Attempt::Later(kept),
+        queue.look(|| self.left(), self.others(), self.frees());
+        queue.keep(&message, order.next());
+        match at_once(pin!(client.publish_message(message))) {
+            Poll::Ready(Ok(())) => Attempt::Sent,
+            Poll::Ready(Err(error)) => match queue.take_back() {
+                Some(kept) => Attempt::Refused(Box::new(failed(error, kept))),
+                None => Attempt::Refused(Box::new(Refused::Unfit(error))),
+            },
+            Poll::Pending => match queue.take_back() {
+                Some(kept) => Attempt::Later(Box::new(kept)),
+                // It was just kept.
+                None => Attempt::Refused(Box::new(Refused::Full)),
+            },
         }
     }
 
@@ -149,7 +170,7 @@ impl Outbound {
                     return Err(Refused::Moving(message));
                 }
                 if self.has_room(&mut queue) {
-                    queue.look(|| self.left(), self.frees());
+                    queue.look(|| self.left(), self.others(), self.frees());
                     queue.waiting = true;
                     break;
                 }
@@ -163,10 +184,10 @@ impl Outbound {
         match sent {
             // Nobody else has published meanwhile: it is still this one's turn.
             Ok(()) => {
-                self.queue().keep(message, order.next());
+                self.queue().keep(&message, order.next());
                 Ok(())
             }
-            Err(error) => Err(failed(error, Some(message))),
+            Err(error) => Err(failed(error, message)),
         }
     }
 
@@ -177,7 +198,8 @@ impl Outbound {
         client: &Client,
         kept: &Kept,
     ) -> Result<(), PublishError> {
-        self.queue().look(|| self.left(), self.frees());
+        self.queue()
+            .look(|| self.left(), self.others(), self.frees());
         client.publish_message(kept.message.clone()).await?;
         if self.carry != Carry::None {
             self.queue().keep_again(kept.clone());
@@ -213,15 +235,17 @@ impl Outbound {
         }
     }
 
+    /// Lets go of what has left.
+    pub(crate) fn tidy(&self) {
+        let left = self.left();
+        self.queue().tidy(left, self.frees());
+    }
+
     /// Whether anything is kept, as far as is known.
     pub(crate) fn holds_any(&self) -> bool {
-        let left = self.left();
-        let mut queue = self.queue();
-        if self.carry == Carry::Unsent {
-            queue.left(left);
-        }
+        self.tidy();
         // Without copies nobody knows: ask.
-        self.carry == Carry::None || !queue.is_empty()
+        self.carry == Carry::None || !self.queue().is_empty()
     }
 
     /// The newest copy; everything up to it is [`confirmed`](Self::confirmed) by a round trip that begins after this.
@@ -253,6 +277,19 @@ impl Outbound {
         self.statistics.out_messages.load(Ordering::Acquire)
     }
 
+    /// A request went through the client and was answered.
+    pub(crate) fn answered(&self) {
+        self.others.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn others(&self) -> u64 {
+        // Hardly ever is there any, and a load is cheaper than a swap.
+        match self.others.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.others.swap(0, Ordering::Relaxed),
+        }
+    }
+
     /// Whether what has left need not be kept.
     fn frees(&self) -> bool {
         self.carry == Carry::Unsent
@@ -282,9 +319,15 @@ impl Drop for Waiting<'_> {
     }
 }
 
-fn failed(error: PublishError, message: Option<OutboundMessage>) -> Refused {
-    match (error.kind(), message) {
-        (async_nats::PublishErrorKind::Send, Some(message)) => Refused::Ended(message),
+/// A future that is ready, or that nobody will wake. Where it stands: it is larger than a message.
+#[inline]
+fn at_once<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+fn failed(error: PublishError, message: OutboundMessage) -> Refused {
+    match error.kind() {
+        async_nats::PublishErrorKind::Send => Refused::Ended(message),
         _ => Refused::Unfit(error),
     }
 }

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 use super::queue::Kept;
 use crate::connection::Connection;
 
+/// How much earlier than published a copy may be stamped.
+const STAMP: Duration = Duration::from_millis(250);
+
 /// One for a group.
 #[derive(Default)]
 pub(crate) struct Pending {
@@ -49,7 +52,7 @@ impl Pending {
                 .first_key_value()
                 .map(|(_, kept)| kept.clone());
             let Some(kept) = next else { break };
-            if now.saturating_duration_since(kept.when) > wait {
+            if now.saturating_duration_since(kept.when) > wait.saturating_add(STAMP) {
                 expired += 1;
             } else if let Err(error) = to.outbound().send_carried(to.client(), &kept).await {
                 if error.kind() == async_nats::PublishErrorKind::Send {

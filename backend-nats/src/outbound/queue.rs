@@ -14,75 +14,103 @@ use async_nats::message::OutboundMessage;
 pub(crate) struct Kept {
     /// Its place among all messages of the group.
     pub(crate) order: u64,
-    /// When it was published, within a batch.
+    /// When it was published, or up to a quarter of a second before.
     pub(crate) when: Instant,
     pub(crate) message: OutboundMessage,
     /// At least so many messages have left the channel when this one has.
     place: u64,
 }
 
-#[derive(Default)]
 pub(crate) struct Queue {
     copies: VecDeque<Kept>,
     /// The last copy's.
     place: u64,
-    /// Copies since it was last looked what has left.
+    /// So many have left, as of the last look.
+    left: u64,
+    /// When that was.
+    looked: Instant,
+    /// Copies since then.
     unlooked: u32,
-    busy: bool,
     /// Nothing is taken.
     pub(super) closed: bool,
     /// Somebody waits until the client takes his message.
     pub(super) waiting: bool,
 }
 
-/// How often it is looked what has left while the channel is never empty: on a busy connection another core writes that
-/// number all the time.
+/// How many copies may come before it is looked what has left: the client's task writes that number all the time, from
+/// another core. [`Queue::tidy`] bounds it in time.
 const LOOK_EVERY: u32 = 64;
-/// With so many copies after a look the channel counts as busy.
-const BUSY: usize = 8;
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            copies: VecDeque::new(),
+            place: 0,
+            left: 0,
+            looked: Instant::now(),
+            unlooked: LOOK_EVERY,
+            closed: false,
+            waiting: false,
+        }
+    }
+}
 
 impl Queue {
-    /// To be called before a message goes into the channel. `left` says how many messages have left it; `frees` whether
-    /// what has left need not be kept.
-    pub(super) fn look(&mut self, left: impl Fn() -> u64, frees: bool) {
+    /// To be called before a message goes into the channel. `left` says how many messages have left it, `others` how many
+    /// of others have certainly gone in since the last call, and `frees` whether what has left need not be kept.
+    #[inline]
+    pub(super) fn look(&mut self, left: impl Fn() -> u64, others: u64, frees: bool) {
+        self.place += others;
         self.unlooked += 1;
-        if self.busy && self.unlooked < LOOK_EVERY {
-            return;
+        if self.unlooked >= LOOK_EVERY {
+            self.unlooked = 0;
+            self.looked = Instant::now();
+            self.left = left();
+            self.place = self.place.max(self.left);
         }
-        let left = left();
-        self.place = self.place.max(left);
+        if frees {
+            // A few at a time: whoever comes next waits for this.
+            for _ in 0..2 {
+                match self.copies.front() {
+                    Some(kept) if kept.place <= self.left => self.copies.pop_front(),
+                    _ => break,
+                };
+            }
+        }
+    }
+
+    /// Looks now and then, however little is published: what others publish meanwhile is not counted.
+    pub(super) fn tidy(&mut self, left: u64, frees: bool) {
+        self.unlooked = LOOK_EVERY;
         if frees {
             self.left(left);
         }
-        self.unlooked = 0;
-        self.busy = self.copies.len() >= BUSY;
     }
 
-    /// Keeps a copy of what has just gone into the channel.
-    pub(super) fn keep(&mut self, message: OutboundMessage, order: u64) {
-        // On a busy connection the clock is looked at as rarely as the channel.
-        let when = match self.copies.back() {
-            Some(last) if self.busy && self.unlooked > 0 => last.when,
-            _ => Instant::now(),
-        };
+    /// Keeps a copy of what goes into the channel now.
+    #[inline]
+    pub(super) fn keep(&mut self, message: &OutboundMessage, order: u64) {
         self.place += 1;
-        self.push(message, order, when);
+        self.copies.push_back(Kept {
+            order,
+            when: self.looked,
+            message: message.clone(),
+            place: self.place,
+        });
+    }
+
+    /// It did not go in after all: the last copy comes back.
+    pub(super) fn take_back(&mut self) -> Option<OutboundMessage> {
+        let kept = self.copies.pop_back()?;
+        self.place -= 1;
+        Some(kept.message)
     }
 
     /// Keeps again what came from another connection, as old as it is.
     pub(super) fn keep_again(&mut self, kept: Kept) {
         self.place += 1;
-        self.push(kept.message, kept.order, kept.when);
-    }
-
-    fn push(&mut self, message: OutboundMessage, order: u64, when: Instant) {
         let place = self.place;
-        self.copies.push_back(Kept {
-            order,
-            when,
-            message,
-            place,
-        });
+        self.copies.push_back(Kept { place, ..kept });
     }
 
     /// So many messages have left the channel.
@@ -130,8 +158,9 @@ mod tests {
     }
 
     fn publish(queue: &mut Queue, order: u64, left: u64) {
-        queue.look(|| left, true);
-        queue.keep(message(), order);
+        queue.tidy(0, false);
+        queue.look(|| left, 0, true);
+        queue.keep(&message(), order);
     }
 
     fn kept(queue: &mut Queue) -> Vec<u64> {
@@ -169,27 +198,52 @@ mod tests {
         assert_eq!(kept(&mut queue), [3]);
     }
 
+    /// Those of others that are known of need no look.
     #[test]
-    fn a_busy_channel_is_looked_at_now_and_then() {
+    fn answered_requests_count() {
+        let mut queue = Queue::default();
+        publish(&mut queue, 1, 0);
+        queue.look(|| 0, 3, true);
+        queue.keep(&message(), 2);
+        queue.left(4);
+        assert_eq!(kept(&mut queue), [2], "it is the fifth");
+    }
+
+    #[test]
+    fn the_channel_is_looked_at_now_and_then() {
         let mut queue = Queue::default();
         let looks = std::cell::Cell::new(0);
-        for order in 1..=1000 {
+        for order in 1..=640 {
             let look = || {
                 looks.set(looks.get() + 1);
-                0
+                order - 1
             };
-            queue.look(look, true);
-            queue.keep(message(), order);
+            queue.look(look, 0, true);
+            queue.keep(&message(), order);
         }
-        assert!((15..40).contains(&looks.get()), "{}", looks.get());
+        assert_eq!(looks.get(), 10);
+        assert!(queue.len() <= 2 * LOOK_EVERY as usize, "{}", queue.len());
+        queue.tidy(640, true);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn what_did_not_go_in_comes_back() {
+        let mut queue = Queue::default();
+        publish(&mut queue, 1, 0);
+        publish(&mut queue, 2, 0);
+        assert!(queue.take_back().is_some());
+        publish(&mut queue, 3, 0);
+        queue.left(1);
+        assert_eq!(kept(&mut queue), [3]);
     }
 
     #[test]
     fn what_is_confirmed_goes_by_order() {
         let mut queue = Queue::default();
         for order in [3, 5, 9] {
-            queue.look(|| 1000, false);
-            queue.keep(message(), order);
+            queue.look(|| 1000, 0, false);
+            queue.keep(&message(), order);
         }
         queue.confirmed(5);
         assert_eq!(kept(&mut queue), [9]);

@@ -10,7 +10,7 @@ use async_nats::{Message, Subject};
 use backend_api::{Error, ErrorKind, Generation};
 use tokio::task::coop;
 
-use super::delivery::Delivery;
+use super::delivery::{Dedupe, Delivery};
 use super::feed::{Feed, Stage};
 use super::filter::Filter;
 use crate::connection::Connection;
@@ -32,6 +32,7 @@ struct Feeds {
     attaching: Vec<Generation>,
     filter: Filter,
     waker: Option<Waker>,
+    delivered: u64,
     /// How many messages are still to be delivered, where there is an end.
     remaining: Option<u64>,
     /// Nothing is added any more; the stream ends when the feeds have.
@@ -56,6 +57,7 @@ impl Entry {
                 attaching: Vec::new(),
                 filter: Filter::new(delivery.dedupe()),
                 waker: None,
+                delivered: 0,
                 remaining: None,
                 closed: false,
             }),
@@ -70,24 +72,51 @@ impl Entry {
         &self.subject
     }
 
-    /// The next message of any feed. `Ready(None)` only where the entry is closed and all is read.
-    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Message>> {
+    /// The next message of any feed; `None` where it is closed and all is read. `idle` becomes true where no connection has
+    /// it, so that nothing can come for now.
+    #[inline]
+    pub(super) fn poll(&self, cx: &mut Context<'_>, idle: &mut bool) -> Poll<Option<Message>> {
         let mut feeds = self.feeds();
+        let feeds = &mut *feeds;
+        if feeds.remaining.is_none()
+            && let [feed] = feeds.list.as_mut_slice()
+            && feed.stage == Stage::Live
+            && self.delivery.dedupe() == Dedupe::None
+        {
+            // As it is nearly always. The message is large, and handed on without a copy in between.
+            let polled = feed.poll(cx);
+            if let Poll::Ready(Some(_)) = polled {
+                feeds.delivered += 1;
+                return polled;
+            }
+            if polled.is_pending() {
+                feeds.await_from(cx);
+                return polled;
+            }
+        }
+        self.poll_all(feeds, cx, idle)
+    }
+
+    fn poll_all(
+        &self,
+        feeds: &mut Feeds,
+        cx: &mut Context<'_>,
+        idle: &mut bool,
+    ) -> Poll<Option<Message>> {
         if feeds.remaining == Some(0) {
             feeds.end();
             return Poll::Ready(None);
         }
-        if let Some(message) = self.take(&mut feeds, cx) {
+        if let Some(message) = self.take(feeds, cx) {
+            feeds.delivered += 1;
             feeds.remaining = feeds.remaining.map(|remaining| remaining.saturating_sub(1));
             return Poll::Ready(Some(message));
         }
         if feeds.closed && feeds.list.is_empty() {
             return Poll::Ready(None);
         }
-        match &mut feeds.waker {
-            Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
+        feeds.await_from(cx);
+        *idle = feeds.list.is_empty() && feeds.attaching.is_empty();
         Poll::Pending
     }
 
@@ -127,12 +156,6 @@ impl Entry {
             }
         }
         None
-    }
-
-    /// Whether nothing more can come for now: no connection has it.
-    pub(super) fn is_idle(&self) -> bool {
-        let feeds = self.feeds();
-        feeds.list.is_empty() && feeds.attaching.is_empty()
     }
 
     /// Subscribes on a connection, unless it is already. Cancel-safe. The server knows of it after the next round trip.
@@ -218,6 +241,17 @@ impl Entry {
         feeds.wake();
     }
 
+    /// The server of this connection may send more, but that is not waited for: what is here is all.
+    pub(super) fn cut(&self, generation: Generation) {
+        let mut feeds = self.feeds();
+        for feed in &mut feeds.list {
+            if feed.generation == generation {
+                feed.stage = Stage::Left;
+            }
+        }
+        feeds.wake();
+    }
+
     /// The connection is gone. What it delivered before is still read: its feed ends by itself.
     pub(super) fn forget(&self, generation: Generation) {
         let mut feeds = self.feeds();
@@ -226,9 +260,9 @@ impl Entry {
     }
 
     /// Ends after so many messages in all, those before this call included.
-    pub(super) fn stop_after(&self, total: u64, delivered: u64) {
+    pub(super) fn stop_after(&self, total: u64) {
         let mut feeds = self.feeds();
-        let remaining = total.saturating_sub(delivered);
+        let remaining = total.saturating_sub(feeds.delivered);
         feeds.remaining = Some(remaining);
         if remaining > 0 {
             for feed in &mut feeds.list {
@@ -256,6 +290,13 @@ impl Entry {
 }
 
 impl Feeds {
+    fn await_from(&mut self, cx: &Context<'_>) {
+        match &mut self.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+    }
+
     fn wake(&mut self) {
         if let Some(waker) = &self.waker {
             waker.wake_by_ref();

@@ -159,8 +159,8 @@ pub(crate) struct Promotion<'a> {
 }
 
 impl Promotion<'_> {
-    /// The last step before the traffic moves.
-    pub(crate) async fn take(&self) -> Result<(), Error> {
+    /// The last step before the traffic moves. A server that does not answer within `patience` is left without its word.
+    pub(crate) async fn take(&self, patience: Duration) -> Result<(), Error> {
         let leaving = self.from.map(|from| (from, Role::Leaving));
         self.registry.set_both((self.to, Role::Taking), leaving);
         let at_most_once = |entry: &Entry| entry.delivery() == Delivery::AtMostOnce;
@@ -168,7 +168,13 @@ impl Promotion<'_> {
             let mut entries = self.registry.entries();
             entries.retain(|entry| at_most_once(entry) && entry.is_on(from.generation()));
             if !entries.is_empty() {
-                leave(from, &entries).await?;
+                // Silent or at its end, the old side is no reason not to go to the new one.
+                let left = tokio::time::timeout(patience, leave(from, &entries)).await;
+                if !matches!(left, Ok(Ok(()))) {
+                    for entry in &entries {
+                        entry.cut(from.generation());
+                    }
+                }
             }
         }
         self.registry.attach_all(self.to, at_most_once).await

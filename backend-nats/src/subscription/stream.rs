@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,7 +21,6 @@ use crate::connection::Connection;
 pub struct Subscription {
     entry: Arc<Entry>,
     shared: Arc<Shared>,
-    delivered: AtomicU64,
     closed: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
 }
 
@@ -31,7 +29,6 @@ impl Subscription {
         Self {
             entry,
             shared,
-            delivered: AtomicU64::new(0),
             closed: Box::pin(async move { slot.closed().await }),
         }
     }
@@ -43,14 +40,13 @@ impl Subscription {
 
     /// The next message; `None` once it has ended. Cancel-safe.
     pub async fn next(&mut self) -> Option<Message> {
-        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+        futures_util::StreamExt::next(self).await
     }
 
     /// Ends after so many messages in all, those that were delivered before included; a switch does not begin the count
     /// again. What the server sends beyond is dropped.
     pub fn unsubscribe_after(&self, total: u64) {
-        self.entry
-            .stop_after(total, self.delivered.load(Ordering::Relaxed));
+        self.entry.stop_after(total);
     }
 
     /// Unsubscribes now. What is under way or not yet read is dropped.
@@ -95,14 +91,11 @@ impl Stream for Subscription {
     type Item = Message;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Message>> {
-        let polled = self.entry.poll(cx);
-        match polled {
-            Poll::Ready(Some(_)) => *self.delivered.get_mut() += 1,
+        let mut idle = false;
+        let polled = self.entry.poll(cx, &mut idle);
+        if idle {
             // Between two connections, or the group is closed.
-            Poll::Pending if self.entry.is_idle() => {
-                return self.closed.as_mut().poll(cx).map(|()| None);
-            }
-            Poll::Ready(None) | Poll::Pending => {}
+            return self.closed.as_mut().poll(cx).map(|()| None);
         }
         polled
     }

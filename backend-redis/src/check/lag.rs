@@ -7,9 +7,9 @@ use std::time::Duration;
 use backend_api::{Error, ErrorKind, Health, HealthCheck, Probe, async_trait};
 use tokio::time::timeout;
 
-use super::verdict;
-use crate::backend::Redis;
-use crate::{probe, replication};
+use super::{Driver, verdict};
+use crate::probe::Watched as _;
+use crate::replication;
 
 /// `lag`: the member is no replica, or one that follows its master closely enough.
 ///
@@ -31,28 +31,24 @@ use crate::{probe, replication};
 pub struct LagCheck;
 
 #[async_trait]
-impl HealthCheck<Redis> for LagCheck {
+impl<D: Driver> HealthCheck<D> for LagCheck {
     fn name(&self) -> &str {
         "lag"
     }
 
-    async fn check(&self, probe: Probe<'_, Redis>) -> Health {
+    async fn check(&self, probe: Probe<'_, D>) -> Health {
         verdict(close_enough(probe).await)
     }
 }
 
-async fn close_enough(probe: Probe<'_, Redis>) -> Result<(), Error> {
+async fn close_enough<D: Driver>(probe: Probe<'_, D>) -> Result<(), Error> {
     let (options, board) = (probe.backend.options(), probe.backend.board());
     let connection = probe.connection;
-    let mut link = connection.unbounded();
-    let said = replication::ask(&mut link)
-        .await
-        .map_err(|error| probe::silence(connection, &error))?
-        .ok_or_else(|| {
-            unhealthy("it does not tell of its replication (INFO replication)".to_owned())
-        })?;
+    let said = replication::ask(connection).await?.ok_or_else(|| {
+        unhealthy("it does not tell of its replication (INFO replication)".to_owned())
+    })?;
     if said.is_master {
-        board.write(&said, link);
+        board.write(&said, connection.link());
         return Ok(());
     }
     if said.copies {
@@ -81,7 +77,7 @@ async fn close_enough(probe: Probe<'_, Redis>) -> Result<(), Error> {
         return Ok(());
     };
     // The master was asked first. Asked again, the replica has had the time of a round trip more, and not less.
-    let own = replication::ask(&mut link).await.ok().flatten();
+    let own = replication::ask(connection).await.ok().flatten();
     let own = own.filter(|own| own.id == said.id).unwrap_or(said);
     match now.saturating_sub(own.offset) {
         bytes if bytes > most => Err(unhealthy(format!(
@@ -92,10 +88,10 @@ async fn close_enough(probe: Probe<'_, Redis>) -> Result<(), Error> {
 }
 
 /// Where the master of a history is now, or last said that it was. A master that is silent must not make its replica time out.
-async fn ask_master(probe: Probe<'_, Redis>, id: &str) -> Option<u64> {
+async fn ask_master<D: Driver>(probe: Probe<'_, D>, id: &str) -> Option<u64> {
     let board = probe.backend.board();
-    let mut link = board.master(id)?;
-    let answer = timeout(probe.timeout / 3, replication::ask(&mut link)).await;
+    let link = board.master(id)?;
+    let answer = timeout(probe.timeout / 3, replication::ask(&link)).await;
     match answer {
         Ok(Ok(Some(said))) if said.is_master && said.id == id => {
             board.write(&said, link);

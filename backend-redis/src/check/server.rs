@@ -2,8 +2,7 @@
 
 use backend_api::{Health, HealthCheck, Probe, async_trait};
 
-use super::verdict;
-use crate::backend::Redis;
+use super::{Driver, verdict};
 use crate::probe;
 
 /// `ping`: the server answers PONG. A server that is loading or has lost its master says so instead.
@@ -15,12 +14,12 @@ pub struct PingCheck;
 pub struct RoleCheck;
 
 #[async_trait]
-impl HealthCheck<Redis> for PingCheck {
+impl<D: Driver> HealthCheck<D> for PingCheck {
     fn name(&self) -> &str {
         "ping"
     }
 
-    async fn check(&self, probe: Probe<'_, Redis>) -> Health {
+    async fn check(&self, probe: Probe<'_, D>) -> Health {
         let noting = probe.backend.note_position(probe.connection);
         let ((), answer) = tokio::join!(noting, probe::ping(probe.connection));
         verdict(answer)
@@ -28,12 +27,12 @@ impl HealthCheck<Redis> for PingCheck {
 }
 
 #[async_trait]
-impl HealthCheck<Redis> for RoleCheck {
+impl<D: Driver> HealthCheck<D> for RoleCheck {
     fn name(&self) -> &str {
         "role"
     }
 
-    async fn check(&self, probe: Probe<'_, Redis>) -> Health {
+    async fn check(&self, probe: Probe<'_, D>) -> Health {
         let allowed = probe.backend.options().allow_replicas;
         verdict(probe::role(probe.connection, allowed).await)
     }

@@ -1,27 +1,22 @@
 //! What follows from an attempt that failed: what the engine is told, what the caller is told, and whether the work may
 //! run again on the next active.
 
-use backend_api::{Epoch, Error, ErrorKind, Fate, Lease, Outcome};
+use backend_api::{Error, ErrorKind, Fate, Lease, Outcome};
 use redis::RedisResult;
 
 use super::work::{Trouble, Work};
+use crate::again::Past;
 use crate::commands::Commands;
 use crate::config::Replay;
 use crate::connection::Connection;
 use crate::error;
+use crate::words;
 
 /// A failed attempt.
 pub(super) struct Failed<A> {
     /// What the caller gets if it stays at that.
     pub(super) answer: RedisResult<A>,
-    /// The turn on which it failed.
-    pub(super) epoch: Epoch,
-    /// It may run on the next active.
-    pub(super) again: bool,
-    /// It never left: a lack of an active explains it better than the end of a connection.
-    pub(super) unsent: bool,
-    /// Only an answer is missing: the connection may be well, and then nothing else becomes active.
-    pub(super) doubtful: bool,
+    pub(super) past: Past,
 }
 
 /// On which socket it was tried.
@@ -57,7 +52,7 @@ impl Judge<'_> {
                 (answer, false)
             }
             Trouble::Rejected(kind, said) => {
-                let reason = error::condemnation(*kind, said).with_operation(work.name());
+                let reason = words::condemnation(*kind, said.code()).with_operation(work.name());
                 connection.signals().condemned(reason);
                 lease.finish(Outcome::Failure);
                 let again = work.untouched(&answer, self.commands);
@@ -99,10 +94,12 @@ impl Judge<'_> {
         };
         Failed {
             answer,
-            epoch,
-            again,
-            unsent: false,
-            doubtful,
+            past: Past {
+                epoch,
+                again,
+                unsent: false,
+                doubtful,
+            },
         }
     }
 
@@ -124,10 +121,12 @@ impl Judge<'_> {
         lease.finish(outcome);
         Failed {
             answer: Err(error::wrap(reason)),
-            epoch,
-            again: true,
-            unsent: true,
-            doubtful,
+            past: Past {
+                epoch,
+                again: true,
+                unsent: true,
+                doubtful,
+            },
         }
     }
 

@@ -1,8 +1,5 @@
-//! One attempt, and the attempts after it on the next actives.
-//!
-//! Bounded as a whole by the slot's `wait` from the first failure on: an operation is not carried from member to member
-//! for longer than it would wait for an active. Where only an answer is missing the wait is shorter: the engine proves the
-//! connection, and if that is well nothing will move.
+//! One attempt, and the attempts after it on the next actives. How long one waits for those stands in
+//! [`again`](crate::again).
 
 use backend_api::{Epoch, Error, Fate, Lease, Outcome};
 use redis::{RedisError, RedisResult};
@@ -11,6 +8,7 @@ use tokio::time::Instant;
 use super::FailoverConnection;
 use super::judge::{Failed, Socket};
 use super::work::Work;
+use crate::again::{self, Next};
 use crate::connection::Connection;
 use crate::error;
 
@@ -112,25 +110,11 @@ impl FailoverConnection {
         failed: Failed<W::Answer>,
         deadline: &mut Option<Instant>,
     ) -> Option<RedisResult<W::Answer>> {
-        if !failed.again {
-            return Some(failed.answer);
+        match again::next(&self.slot, failed.past, deadline).await {
+            Next::Attempt => None,
+            Next::Failed => Some(failed.answer),
+            Next::NoActive(reason) => Some(Err(unavailable(work, reason))),
         }
-        let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.slot.wait());
-        if failed.doubtful && self.stays(failed.epoch, deadline).await {
-            return Some(failed.answer);
-        }
-        match tokio::time::timeout_at(deadline, self.slot.moved_from(failed.epoch)).await {
-            Ok(Ok(_moved)) => None,
-            Ok(Err(reason)) if failed.unsent => Some(Err(unavailable(work, reason))),
-            Ok(Err(_)) | Err(_) => Some(failed.answer),
-        }
-    }
-
-    /// Whether the active is still the same when the engine has proven it. Without any active there is more to wait for.
-    async fn stays(&self, epoch: Epoch, deadline: Instant) -> bool {
-        let verdict = deadline.min(Instant::now() + self.slot.verdict_within());
-        let moved = tokio::time::timeout_at(verdict, self.slot.moved_from(epoch)).await;
-        !matches!(moved, Ok(Ok(_))) && self.slot.epoch() == Some(epoch)
     }
 
     pub(super) fn check_cursors<W: Work>(&mut self, work: &W, now: Epoch) -> Result<(), Error> {

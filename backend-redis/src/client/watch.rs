@@ -10,6 +10,7 @@ use super::FailoverConnection;
 use super::judge::{Failed, Socket};
 use super::pin::{self, Pin};
 use super::work::{Trouble, Work};
+use crate::again::Past;
 use crate::connection::Connection;
 use crate::{dedicated, error};
 
@@ -53,7 +54,11 @@ impl FailoverConnection {
                 .failed(&command, lease, Socket::Dedicated, &trouble, answer);
             // A WATCH that was lost watches nothing and changed nothing.
             let again = !matches!(trouble, Trouble::Mistake);
-            return Err(Failed { again, ..failed });
+            let past = Past {
+                again,
+                ..failed.past
+            };
+            return Err(Failed { past, ..failed });
         }
         if matches!(answer, Ok(Value::ServerError(_))) {
             lease.connection().keep(socket);
@@ -141,7 +146,7 @@ impl FailoverConnection {
                 let failed = self
                     .judge()
                     .failed(work, lease, Socket::Dedicated, &trouble, answer);
-                if failed.again || work.reads(&self.shared.commands) {
+                if failed.past.again || work.reads(&self.shared.commands) {
                     // Nothing was applied: the transaction can start again, on whichever is active then. Of a pipeline
                     // that was refused in part something was; its answers say what.
                     return self.unpin(work, pin::moved());

@@ -16,7 +16,7 @@ pub enum Replay {
     /// Never: the caller gets the error.
     Never,
     /// What only reads, by the server's own command table. A write fails with an error that says that it may have been
-    /// applied.
+    /// applied. Through fred, which shows nobody its commands: what was run with `run_idempotent`.
     #[default]
     Reads,
     /// Everything: a write may be applied twice. For applications whose writes can be repeated.

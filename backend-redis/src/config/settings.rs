@@ -33,8 +33,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// `redis://[user[:password]@]host[:port][/db]`, `rediss://..` for TLS (feature `redis-tls` of
-    /// failover-core, which is `tls` here), or `unix:///path/to/socket`.
+    /// `redis://[user[:password]@]host[:port][/db]`, `rediss://..` for TLS (feature `redis-tls` or `fred-tls`
+    /// of failover-core, which is `tls` here), or `unix:///path/to/socket`.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),

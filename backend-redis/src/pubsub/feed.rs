@@ -1,6 +1,6 @@
 //! One connection's part in pub/sub: whether it is to be listened to, and how far its server agrees with the registry.
 //!
-//! Two watched values and what is decided on them. Whoever moves the bytes (redis-rs in [`keeper`](super::keeper)) reads
+//! Two watched values and what is decided on them. Whoever moves the bytes (the [`keeper`](super::keeper)) reads
 //! the one and writes the other. Never to come in: a driver, a socket.
 
 use std::collections::HashMap;

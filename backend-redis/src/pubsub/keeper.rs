@@ -2,8 +2,8 @@
 //!
 //! Level-triggered: it compares what the server has confirmed with what is wanted, sends the difference, and looks again.
 //! Whatever raced a switch is therefore on the new side exactly once, or gone. The socket is opened when there is
-//! something to subscribe to, lives inside this task and ends with it; every step is bounded. It is redis-rs's part: the
-//! registry and the feed know nothing of it.
+//! something to subscribe to, lives inside this task and ends with it; every step is bounded. Which driver opens it is not
+//! known here: see [`link`](super::link).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,15 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use backend_api::{Error, ErrorKind, Signals};
-use redis::aio::MultiplexedConnection;
-use redis::{RedisError, ServerError, Value};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, sleep, sleep_until, timeout};
 
 use super::feed::{Feed, Role};
+use super::link::{Broken, Link, Listen, OnMessage, Refused};
 use super::topic::{Kind, Published, Topic};
 use crate::config::Settings;
-use crate::connect::{Connector, Listener};
 
 /// The first pause before something that failed is tried again; it doubles up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -28,9 +26,9 @@ const LAST_PAUSE: Duration = Duration::from_secs(5);
 /// How many subscriptions one exchange asks for: each has the time of an operation.
 const AT_ONCE: usize = 256;
 
-pub(crate) struct Keeper {
+pub(crate) struct Keeper<L> {
     pub(crate) feed: Arc<Feed>,
-    pub(crate) connector: Arc<Connector>,
+    pub(crate) connector: Arc<L>,
     pub(crate) signals: Signals<Settings>,
     /// How long opening the socket may take.
     pub(crate) open: Duration,
@@ -74,7 +72,7 @@ struct Known {
     refused: HashMap<Topic, Refusal>,
 }
 
-impl Keeper {
+impl<L: Listen> Keeper<L> {
     /// Runs until the connection ends it.
     pub(crate) async fn run(self) {
         let registry = self.feed.registry().clone();
@@ -128,27 +126,27 @@ impl Keeper {
         let heard = Arc::<AtomicU64>::default();
         let opening = self
             .connector
-            .open(Some(self.operation), self.listener(heard.clone()));
+            .listen(self.operation, self.listener(heard.clone()));
         let opened = timeout(self.open, opening).await.unwrap_or_else(|_late| {
-            let address = &self.connector.target.address;
+            let address = self.connector.address();
             let text = format!(
                 "{address} did not open another connection within {:?}",
                 self.open
             );
             Err(Error::new(ErrorKind::Timeout, text))
         });
-        let (link, driver) = opened.map_err(|error| (super::RESUBSCRIBE_FAILED, error))?;
+        let (link, moving) = opened.map_err(|error| (super::RESUBSCRIBE_FAILED, error))?;
         let converse = self.converse(link, roles, versions, course, &heard);
         tokio::select! {
             biased;
-            () = driver => Err((super::PUBSUB_LOST, self.ended())),
+            () = moving => Err((super::PUBSUB_LOST, self.ended())),
             end = converse => end.map_err(|error| (super::PUBSUB_LOST, error)),
         }
     }
 
-    fn listener(&self, heard: Arc<AtomicU64>) -> Listener {
+    fn listener(&self, heard: Arc<AtomicU64>) -> OnMessage {
         let (feed, signals) = (self.feed.clone(), self.signals.clone());
-        Listener::messages(move |published: Published| {
+        Arc::new(move |published: Published| {
             heard.fetch_add(1, Ordering::Relaxed);
             if feed.registry().deliver(feed.origin(), published) {
                 signals.notice(
@@ -162,7 +160,7 @@ impl Keeper {
     /// Brings the server into agreement, and again whenever something changes. `Ok` once it is left.
     async fn converse(
         &self,
-        mut link: MultiplexedConnection,
+        mut link: L::Link,
         roles: &mut watch::Receiver<Role>,
         versions: &mut watch::Receiver<u64>,
         course: &mut Course,
@@ -199,20 +197,15 @@ impl Keeper {
         }
     }
 
-    async fn agree(
-        &self,
-        link: &mut MultiplexedConnection,
-        role: Role,
-        known: &mut Known,
-    ) -> Result<(), Error> {
+    async fn agree(&self, link: &mut L::Link, role: Role, known: &mut Known) -> Result<(), Error> {
         let registry = self.feed.registry();
         let difference = registry.difference(role == Role::Heard, &known.confirmed);
         for some in difference.remove.chunks(AT_ONCE) {
             // A server that refuses to forget is told by the end of its socket.
-            for (topic, answer) in some.iter().zip(self.ask(link, some, leave_word).await?) {
-                if let Value::ServerError(error) = answer {
-                    return Err(self.refusal(topic, &error));
-                }
+            let answers = link.ask(leave_word, some).await;
+            let answers = answers.map_err(|broken| self.broken(broken))?;
+            for (topic, answer) in some.iter().zip(answers) {
+                answer.map_err(|refused| self.refusal(topic, &refused))?;
                 known.confirmed.remove(topic);
             }
         }
@@ -225,34 +218,20 @@ impl Keeper {
         };
         let add: Vec<Topic> = difference.add.into_iter().filter(due).collect();
         for some in add.chunks(AT_ONCE) {
-            let answers = self.ask(link, some, join_word).await?;
+            let answers = link.ask(join_word, some).await;
+            let answers = answers.map_err(|broken| self.broken(broken))?;
             self.take(some, answers, known);
         }
         Ok(())
     }
 
-    /// One command for each, in one exchange: each has one answer, which is its confirmation or its refusal.
-    async fn ask(
-        &self,
-        link: &mut MultiplexedConnection,
-        topics: &[Topic],
-        word: fn(Kind) -> &'static str,
-    ) -> Result<Vec<Value>, Error> {
-        let mut pipeline = redis::pipe();
-        for topic in topics {
-            pipeline.cmd(word(topic.kind)).arg(&topic.name[..]);
-        }
-        let answers = link.send_packed_commands(&pipeline, 0, topics.len()).await;
-        answers.map_err(|error| self.broken(&error))
-    }
-
-    fn take(&self, topics: &[Topic], answers: Vec<Value>, known: &mut Known) {
+    fn take(&self, topics: &[Topic], answers: Vec<Result<(), Refused>>, known: &mut Known) {
         let registry = self.feed.registry();
         let (mut joined, mut refused, mut allowed) = (Vec::new(), None, 0);
         for (topic, answer) in topics.iter().zip(answers) {
             let before = known.refused.remove(topic);
-            if let Value::ServerError(error) = answer {
-                let error = self.refusal(topic, &error);
+            if let Err(answer) = answer {
+                let error = self.refusal(topic, &answer);
                 // Whoever subscribes for the first time is answered, and needs no event.
                 if before.is_none() && registry.is_established(topic) {
                     refused.get_or_insert((0, error.clone())).0 += 1;
@@ -282,47 +261,47 @@ impl Keeper {
     }
 
     /// Whether anybody is there. Messages that come in are an answer too: behind many of them the real one may be late.
-    async fn ping(&self, link: &mut MultiplexedConnection, heard: &AtomicU64) -> Result<(), Error> {
+    async fn ping(&self, link: &mut L::Link, heard: &AtomicU64) -> Result<(), Error> {
         let before = heard.load(Ordering::Relaxed);
-        match link.send_packed_command(&redis::cmd("PING")).await {
-            Err(error) if error.is_timeout() && heard.load(Ordering::Relaxed) != before => Ok(()),
-            Err(error) => Err(self.broken(&error)),
-            // Whatever it says: it is there.
-            Ok(_answer) => Ok(()),
+        match link.ping().await {
+            Err(Broken::Late) if heard.load(Ordering::Relaxed) != before => Ok(()),
+            answer => answer.map_err(|broken| self.broken(broken)),
         }
     }
 
-    fn broken(&self, error: &RedisError) -> Error {
-        if error.is_timeout() {
-            let address = &self.connector.target.address;
-            let text = format!("{address} is silent on its pub/sub connection");
-            Error::new(ErrorKind::Timeout, text)
-        } else {
-            self.ended()
+    fn broken(&self, broken: Broken) -> Error {
+        match broken {
+            Broken::Late => {
+                let address = self.connector.address();
+                let text = format!("{address} is silent on its pub/sub connection");
+                Error::new(ErrorKind::Timeout, text)
+            }
+            Broken::Ended => self.ended(),
         }
     }
 
     fn ended(&self) -> Error {
-        let address = &self.connector.target.address;
+        let address = self.connector.address();
         let text = format!("the pub/sub connection to {address} ended");
         Error::new(ErrorKind::Lost, text)
     }
 
     /// The server's own words do not quote what it was sent beyond the name of a command.
-    fn refusal(&self, topic: &Topic, error: &ServerError) -> Error {
-        let kind = match error.code() {
+    fn refusal(&self, topic: &Topic, refused: &Refused) -> Error {
+        let kind = match &*refused.code {
             "NOPERM" => ErrorKind::Auth,
             _ => ErrorKind::Unsupported,
         };
-        let details = error
-            .details()
+        let details = refused
+            .details
+            .as_deref()
             .and_then(|text| text.lines().next())
             .unwrap_or_default();
         let text = format!(
             "{} refuses {}: {} {details}",
-            self.connector.target.address,
+            self.connector.address(),
             join_word(topic.kind),
-            error.code()
+            refused.code
         );
         Error::new(kind, text)
             .with_member(&self.feed.origin().member)

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Messages, Subscriptions       registry              feed                      keeper
-//!  (the application's)    -->  what is wanted  <--  one connection's part  <--  its socket, through redis-rs
+//!  (the application's)    -->  what is wanted  <--  one connection's part  <--  its socket, through a driver
 //!                         <--  messages                                    <--
 //! ```
 //!
@@ -23,9 +23,11 @@
 
 mod feed;
 mod keeper;
+mod link;
 mod messages;
 mod registry;
 mod topic;
+#[cfg(feature = "redis-rs")]
 mod wire;
 
 use std::sync::Arc;
@@ -35,11 +37,16 @@ use backend_api::{Error, ErrorKind};
 
 pub(crate) use feed::{Feed, Origin};
 pub(crate) use keeper::Keeper;
+pub(crate) use link::OnMessage;
+#[cfg(feature = "fred")]
+pub(crate) use link::{Broken, Link, Listen, Moving, Refused};
 pub use messages::{Messages, Subscriptions};
 pub(crate) use registry::Registry;
-pub(crate) use topic::Published;
 pub use topic::{Delivery, Message};
-pub(crate) use wire::{OnMessage, Sieve, of_push};
+#[cfg(feature = "fred")]
+pub(crate) use topic::{Kind, Published, Topic};
+#[cfg(feature = "redis-rs")]
+pub(crate) use wire::{Sieve, of_push};
 
 /// Subscriptions that are wanted are not there, and it is tried again.
 const RESUBSCRIBE_FAILED: &str = "resubscribe_failed";

@@ -1,20 +1,77 @@
-//! How published messages arrive: as pushes with RESP3, and between the answers with RESP2.
+//! The sockets of the subscriptions through redis-rs. How published messages arrive: as pushes with RESP3, and between the
+//! answers with RESP2.
 //!
 //! redis-rs hands pushes over but would take a RESP2 message for the answer to a command. So with RESP2 the stream is
 //! looked through before redis-rs reads it, and messages are taken out; everything else passes unchanged.
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use redis::{PushInfo, PushKind, Value};
+use backend_api::Error;
+use redis::aio::MultiplexedConnection;
+use redis::{PushInfo, PushKind, RedisError, Value};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::link::{Broken, Link, Listen, Moving, OnMessage, Refused};
 use super::topic::{Kind, Published, Topic};
+use crate::connect::{Connector, Listener};
+use crate::target::Address;
 
-/// Called with every message, by the task that reads the socket. It must not wait.
-pub(crate) type OnMessage = Arc<dyn Fn(Published) + Send + Sync>;
+impl Listen for Connector {
+    type Link = MultiplexedConnection;
+
+    fn address(&self) -> &Address {
+        &self.target.address
+    }
+
+    async fn listen(
+        &self,
+        operation: Duration,
+        tell: OnMessage,
+    ) -> Result<(MultiplexedConnection, Moving), Error> {
+        self.open(Some(operation), Listener::messages(tell)).await
+    }
+}
+
+impl Link for MultiplexedConnection {
+    async fn ask(
+        &mut self,
+        word: fn(Kind) -> &'static str,
+        topics: &[Topic],
+    ) -> Result<Vec<Result<(), Refused>>, Broken> {
+        let mut pipeline = redis::pipe();
+        for topic in topics {
+            pipeline.cmd(word(topic.kind)).arg(&topic.name[..]);
+        }
+        let answers = self.send_packed_commands(&pipeline, 0, topics.len()).await;
+        let answers = answers.map_err(|error| broken(&error))?;
+        Ok(answers.into_iter().map(confirmed).collect())
+    }
+
+    async fn ping(&mut self) -> Result<(), Broken> {
+        let answer = self.send_packed_command(&redis::cmd("PING")).await;
+        answer.map(drop).map_err(|error| broken(&error))
+    }
+}
+
+fn confirmed(answer: Value) -> Result<(), Refused> {
+    match answer {
+        Value::ServerError(error) => Err(Refused {
+            code: error.code().to_owned(),
+            details: error.details().map(str::to_owned),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn broken(error: &RedisError) -> Broken {
+    match error.is_timeout() {
+        true => Broken::Late,
+        false => Broken::Ended,
+    }
+}
 
 /// The message in a push, if it is one.
 pub(crate) fn of_push(push: PushInfo) -> Option<Published> {
@@ -185,7 +242,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Sieve<S> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 

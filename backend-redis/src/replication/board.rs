@@ -7,7 +7,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
 use tokio::time::Instant;
 
 use super::Replication;
@@ -18,19 +17,24 @@ const FORGOTTEN: Duration = Duration::from_secs(60);
 /// Places kept of one history. More often than this within `lag_time` nobody is checked.
 const PLACES: usize = 64;
 
-/// The masters of a group.
-#[derive(Default)]
-pub(crate) struct Board(Mutex<HashMap<String, Master>>);
+/// The masters of a group, and how each can be asked again (`L`).
+pub(crate) struct Board<L>(Mutex<HashMap<String, Master<L>>>);
 
-struct Master {
-    link: MultiplexedConnection,
+struct Master<L> {
+    link: L,
     /// Where it was, oldest first.
     places: VecDeque<(Instant, u64)>,
 }
 
-impl Board {
+impl<L> Default for Board<L> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<L: Clone> Board<L> {
     /// A master said where it is; `link` is how it can be asked again.
-    pub(crate) fn write(&self, said: &Replication, link: MultiplexedConnection) {
+    pub(crate) fn write(&self, said: &Replication, link: L) {
         let now = Instant::now();
         let mut masters = self.masters();
         masters.retain(|_, master| {
@@ -49,7 +53,7 @@ impl Board {
     }
 
     /// How the master of a history can be asked.
-    pub(crate) fn master(&self, id: &str) -> Option<MultiplexedConnection> {
+    pub(crate) fn master(&self, id: &str) -> Option<L> {
         self.masters().get(id).map(|master| master.link.clone())
     }
 
@@ -65,7 +69,7 @@ impl Board {
         then.map(|(_, offset)| *offset)
     }
 
-    fn masters(&self) -> MutexGuard<'_, HashMap<String, Master>> {
+    fn masters(&self) -> MutexGuard<'_, HashMap<String, Master<L>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

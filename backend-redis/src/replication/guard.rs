@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backend_api::{Error, ErrorKind, Fate, Generation, MemberName};
-use redis::aio::MultiplexedConnection;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{Noted, Standing, ask};
+use crate::ask::Link;
 use crate::connection::Connection;
+use crate::probe::Watched as _;
 
 /// Between two rounds while reads are likely to wait, and once they no longer do.
 const SOON: Duration = Duration::from_millis(5);
@@ -92,9 +93,9 @@ impl Guard {
         let rounds = Rounds {
             guard: self.clone(),
             episode: episode.clone(),
-            old: (!silent).then(|| from.unbounded()),
+            old: (!silent).then(|| from.link()),
             acknowledged: from.noted().clone(),
-            new: to.unbounded(),
+            new: to.link(),
         };
         self.set(Some(episode));
         self.watched
@@ -214,9 +215,9 @@ struct Rounds {
     guard: Arc<Guard>,
     episode: Arc<Episode>,
     /// `None` once it can say no more.
-    old: Option<MultiplexedConnection>,
+    old: Option<Link>,
     acknowledged: Arc<Noted>,
-    new: MultiplexedConnection,
+    new: Link,
 }
 
 /// However it ends: also when the connection is retired under it.
@@ -259,7 +260,7 @@ impl Rounds {
 
     /// A server that is gone, silent, or not to be asked is not asked again: what it last said counts.
     async fn ask_old(&mut self) {
-        let Some(old) = &mut self.old else {
+        let Some(old) = &self.old else {
             return;
         };
         match timeout(self.episode.round / 2, ask(old)).await {
@@ -272,7 +273,7 @@ impl Rounds {
         let Some(old) = self.acknowledged.get() else {
             return Some(Standing::Unrelated);
         };
-        match timeout(self.episode.round / 2, ask(&mut self.new)).await {
+        match timeout(self.episode.round / 2, ask(&self.new)).await {
             Ok(Ok(Some(new))) => Some(new.standing(&old)),
             // It may not be asked: as for servers that have nothing to do with each other.
             Ok(Ok(None)) => Some(Standing::Unrelated),

@@ -3,14 +3,16 @@
 use std::time::{Duration, Instant};
 
 use backend_api::{Backend, Error, ErrorKind};
-use backend_redis::Redis;
+use backend_redis::{Redis, Settings};
 
 use crate::proofs::check;
 use crate::server::Server;
 use crate::stand_in::{Link, StandIn};
 
 /// A master, its replica in sync with it, and connections to both.
-async fn pair(engine: &mut StandIn) -> (Server, Server, Link, Link) {
+async fn pair<B: Backend<Settings = Settings>>(
+    engine: &mut StandIn<B>,
+) -> (Server, Server, Link<B::Connection>, Link<B::Connection>) {
     let (master, replica) = (Server::start().await, Server::start().await);
     follow(&replica, &master).await;
     let on_master = engine.connect("east", master.settings()).await.unwrap();
@@ -38,7 +40,12 @@ pub(crate) async fn until(condition: impl AsyncFn() -> bool) {
     }
 }
 
-async fn fails(engine: &StandIn, link: &Link, name: &str, text: &str) -> Error {
+async fn fails<B: Backend<Settings = Settings>>(
+    engine: &StandIn<B>,
+    link: &Link<B::Connection>,
+    name: &str,
+    text: &str,
+) -> Error {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         match check(engine, link, name).await {
@@ -52,8 +59,11 @@ async fn fails(engine: &StandIn, link: &Link, name: &str, text: &str) -> Error {
 // F60
 #[tokio::test]
 async fn masters_and_replicas_in_step_with_them_pass() {
-    let builder = Redis::builder().lag_bytes(0);
-    let (mut engine, _client) = StandIn::new(builder);
+    in_step(Redis::builder().lag_bytes(0).build().unwrap()).await;
+}
+
+pub(crate) async fn in_step<B: Backend<Settings = Settings>>(backend: B) {
+    let (mut engine, _client) = StandIn::of(backend);
     let (_master, _replica, on_master, on_replica) = pair(&mut engine).await;
     check(&engine, &on_master, "lag").await.unwrap();
     until(async || check(&engine, &on_replica, "lag").await.is_ok()).await;
@@ -62,8 +72,17 @@ async fn masters_and_replicas_in_step_with_them_pass() {
 // F60
 #[tokio::test]
 async fn a_replica_without_its_master_fails_after_a_while() {
-    let builder = Redis::builder().lag_time(Duration::from_millis(500));
-    let (mut engine, _client) = StandIn::new(builder);
+    without_master(
+        Redis::builder()
+            .lag_time(Duration::from_millis(500))
+            .build()
+            .unwrap(),
+    )
+    .await;
+}
+
+pub(crate) async fn without_master<B: Backend<Settings = Settings>>(backend: B) {
+    let (mut engine, _client) = StandIn::of(backend);
     let (mut master, _replica, _on_master, on_replica) = pair(&mut engine).await;
     check(&engine, &on_replica, "lag").await.unwrap();
     master.kill();
@@ -79,7 +98,17 @@ async fn a_replica_without_its_master_fails_after_a_while() {
 // F61
 #[tokio::test]
 async fn write_read_finds_full_and_read_only_servers() {
-    let (mut engine, _client) = StandIn::new(Redis::builder().check_key("probe:{member}"));
+    write_read(
+        Redis::builder()
+            .check_key("probe:{member}")
+            .build()
+            .unwrap(),
+    )
+    .await;
+}
+
+pub(crate) async fn write_read<B: Backend<Settings = Settings>>(backend: B) {
+    let (mut engine, _client) = StandIn::of(backend);
     let server = Server::start().await;
     let link = engine.connect("east", server.settings()).await.unwrap();
     check(&engine, &link, "write-read").await.unwrap();

@@ -123,7 +123,7 @@ async fn a_killed_server_is_lost_at_once_and_once() {
 }
 
 /// A server that answers each line with what the table says, and an empty array to the rest.
-async fn scripted(answers: &'static [(&'static str, &'static str)]) -> Settings {
+pub(crate) async fn scripted(answers: &'static [(&'static str, &'static str)]) -> Settings {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
@@ -132,8 +132,12 @@ async fn scripted(answers: &'static [(&'static str, &'static str)]) -> Settings 
                 let mut buffer = [0; 4096];
                 while let Ok(length @ 1..) = stream.read(&mut buffer).await {
                     let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
-                    for command in text.split('*').skip(1) {
-                        let word = command.split("\r\n").nth(2).unwrap_or_default();
+                    // fred says HELLO as a line, and everything else as an array.
+                    let line = text.strip_prefix("HELLO").map(|_version| "HELLO");
+                    let arrays = text.split('*').skip(1);
+                    let words =
+                        arrays.map(|command| command.split("\r\n").nth(2).unwrap_or_default());
+                    for word in line.into_iter().chain(words) {
                         if word == "DIE" {
                             stream.write_all(b"+OK\r\n").await.unwrap();
                             tokio::time::sleep(Duration::from_millis(30)).await;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use backend_api::{Error, ErrorKind};
+use backend_api::{Backend, Error, ErrorKind};
 use backend_redis::{Redis, RedisBuilder, Settings};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -126,7 +126,10 @@ async fn connected(builder: RedisBuilder, settings: Settings) -> (StandIn, Link)
     (engine, link)
 }
 
-async fn ask(engine: &StandIn, link: &Link) -> Result<(), Error> {
+async fn ask<B: Backend<Settings = Settings>>(
+    engine: &StandIn<B>,
+    link: &Link<B::Connection>,
+) -> Result<(), Error> {
     check(engine, link, "lag-aware").await
 }
 
@@ -260,28 +263,8 @@ async fn an_unknown_database_fails_and_a_number_that_is_gone_is_looked_up_again(
 // P160: a silent interface takes no longer than the probe may, and neither does its socket outlive the connection.
 #[tokio::test]
 async fn silence_is_bounded_and_no_socket_is_left() {
+    silence(Redis::new()).await;
     let server = Server::start().await;
-    let port = server.port;
-    let silent = Arc::new(Mutex::new(true));
-    let now = silent.clone();
-    let rest = Interface::start(None, move |_, path| match *now.lock().unwrap() {
-        true => (0, String::new()),
-        false if path.contains("fields") => (200, list(7, port)),
-        false => (200, String::new()),
-    })
-    .await;
-    let settings = server.settings().rest_url(rest.url());
-    let (engine, link) = connected(Redis::builder(), settings).await;
-    let began = Instant::now();
-    let error = ask(&engine, &link).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(began.elapsed() < Duration::from_millis(1500));
-    *silent.lock().unwrap() = false;
-    ask(&engine, &link).await.unwrap();
-    engine.retire(&link).await;
-    let error = ask(&engine, &link).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Retired, "{error}");
-    drop(rest);
     let unreachable = server.settings().rest_url("http://127.0.0.1:1");
     let (engine, link) = connected(Redis::builder(), unreachable).await;
     assert_eq!(
@@ -293,6 +276,39 @@ async fn silence_is_bounded_and_no_socket_is_left() {
         ask(&engine, &link).await.unwrap_err().kind(),
         ErrorKind::Config
     );
+}
+
+// P160
+#[cfg(feature = "fred")]
+#[tokio::test]
+async fn through_fred_silence_is_bounded_and_no_socket_is_left() {
+    silence(backend_redis::Fred::new()).await;
+}
+
+async fn silence<B: Backend<Settings = Settings>>(backend: B) {
+    let server = Server::start().await;
+    let port = server.port;
+    let silent = Arc::new(Mutex::new(true));
+    let now = silent.clone();
+    let rest = Interface::start(None, move |_, path| match *now.lock().unwrap() {
+        true => (0, String::new()),
+        false if path.contains("fields") => (200, list(7, port)),
+        false => (200, String::new()),
+    })
+    .await;
+    let settings = server.settings().rest_url(rest.url());
+    let (mut engine, _client) = StandIn::of(backend);
+    let link = engine.connect("east", settings).await.unwrap();
+    let began = Instant::now();
+    let error = ask(&engine, &link).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(began.elapsed() < Duration::from_millis(1500));
+    *silent.lock().unwrap() = false;
+    ask(&engine, &link).await.unwrap();
+    engine.retire(&link).await;
+    let error = ask(&engine, &link).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Retired, "{error}");
+    drop(rest);
 }
 
 fn acceptor(folder: &Path) -> TlsAcceptor {

@@ -3,14 +3,18 @@
 use std::time::{Duration, Instant};
 
 use backend_api::{Backend, Error, ErrorKind, Health, Member, Probe};
-use backend_redis::Redis;
+use backend_redis::{Redis, Settings};
 use redis::AsyncCommands;
 
 use crate::server::Server;
 use crate::stand_in::{Link, StandIn};
 
-pub(crate) async fn check(engine: &StandIn, link: &Link, name: &str) -> Result<(), Error> {
-    let member = Member::new(link.name, backend_redis::Settings::new("redis://h"));
+pub(crate) async fn check<B: Backend<Settings = Settings>>(
+    engine: &StandIn<B>,
+    link: &Link<B::Connection>,
+    name: &str,
+) -> Result<(), Error> {
+    let member = Member::new(link.name, Settings::new("redis://h"));
     let checks = engine.backend.checks();
     let check = checks.iter().find(|check| check.name() == name).unwrap();
     let probe = Probe::new(

@@ -13,11 +13,11 @@ use crate::server::Server;
 
 pub(crate) const WAIT: Duration = Duration::from_millis(600);
 
-pub(crate) struct StandIn {
-    pub(crate) backend: Redis,
+pub(crate) struct StandIn<B: Backend<Settings = Settings> = Redis> {
+    pub(crate) backend: B,
     source: SignalSource<Settings>,
     pub(crate) heard: UnboundedReceiver<Heard<Settings>>,
-    owner: SlotOwner<Connection>,
+    owner: SlotOwner<B::Connection>,
     generation: u64,
     /// `timeouts.operation` of the connections made from here on.
     pub(crate) operation: Duration,
@@ -27,15 +27,20 @@ pub(crate) struct StandIn {
 
 /// A connected member.
 #[derive(Clone, Debug)]
-pub(crate) struct Link {
+pub(crate) struct Link<C = Connection> {
     pub(crate) name: &'static str,
     pub(crate) generation: Generation,
-    pub(crate) connection: Connection,
+    pub(crate) connection: C,
 }
 
 impl StandIn {
     pub(crate) fn new(builder: RedisBuilder) -> (Self, FailoverConnection) {
-        let backend = builder.build().unwrap();
+        Self::of(builder.build().unwrap())
+    }
+}
+
+impl<B: Backend<Settings = Settings>> StandIn<B> {
+    pub(crate) fn of(backend: B) -> (Self, B::Client) {
         let (source, heard) = signal_channel();
         let reason = Error::new(ErrorKind::NoActive, "east: not connected yet");
         let (owner, slot) = SlotOwner::new(WAIT, reason);
@@ -56,7 +61,7 @@ impl StandIn {
         &mut self,
         name: &'static str,
         settings: Settings,
-    ) -> Result<Link, Error> {
+    ) -> Result<Link<B::Connection>, Error> {
         self.generation += 1;
         let generation = Generation(self.generation);
         let member = Member::new(name, settings);
@@ -73,14 +78,21 @@ impl StandIn {
     }
 
     /// Connects, proves and activates.
-    pub(crate) async fn bring_up(&mut self, name: &'static str, settings: Settings) -> Link {
+    pub(crate) async fn bring_up(
+        &mut self,
+        name: &'static str,
+        settings: Settings,
+    ) -> Link<B::Connection> {
         let link = self.connect(name, settings).await.unwrap();
         self.backend.prove(&link.connection).await.unwrap();
         self.activate(&link);
         link
     }
 
-    pub(crate) fn activate(&mut self, link: &Link) -> (Tally<Connection>, Option<Leases>) {
+    pub(crate) fn activate(
+        &mut self,
+        link: &Link<B::Connection>,
+    ) -> (Tally<B::Connection>, Option<Leases>) {
         let suspected = self.suspected.clone();
         let suspect = move || {
             suspected.fetch_add(1, Ordering::SeqCst);
@@ -108,7 +120,7 @@ impl StandIn {
         self.owner.clear(reason);
     }
 
-    pub(crate) async fn retire(&self, link: &Link) {
+    pub(crate) async fn retire(&self, link: &Link<B::Connection>) {
         let retiring = self.backend.retire(link.connection.clone());
         tokio::time::timeout(Duration::from_secs(1), retiring)
             .await
@@ -127,13 +139,13 @@ impl StandIn {
 }
 
 /// Two servers, the first one active, the second connected.
-pub(crate) struct Pair {
+pub(crate) struct Pair<B: Backend<Settings = Settings> = Redis> {
     pub(crate) east: Server,
     pub(crate) west: Server,
-    pub(crate) engine: StandIn,
-    pub(crate) client: FailoverConnection,
-    pub(crate) on_east: Link,
-    pub(crate) on_west: Link,
+    pub(crate) engine: StandIn<B>,
+    pub(crate) client: B::Client,
+    pub(crate) on_east: Link<B::Connection>,
+    pub(crate) on_west: Link<B::Connection>,
 }
 
 impl Pair {
@@ -142,8 +154,14 @@ impl Pair {
     }
 
     pub(crate) async fn start_with(builder: RedisBuilder, operation: Duration) -> Self {
+        Self::over(builder.build().unwrap(), operation).await
+    }
+}
+
+impl<B: Backend<Settings = Settings>> Pair<B> {
+    pub(crate) async fn over(backend: B, operation: Duration) -> Self {
         let (east, west) = (Server::start().await, Server::start().await);
-        let (mut engine, client) = StandIn::new(builder);
+        let (mut engine, client) = StandIn::of(backend);
         engine.operation = operation;
         let on_east = engine.bring_up("east", east.settings()).await;
         let on_west = engine.connect("west", west.settings()).await.unwrap();

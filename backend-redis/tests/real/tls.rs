@@ -1,6 +1,6 @@
 //! TLS with certificates made for the occasion.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use backend_api::{Backend, ErrorKind, Signal};
@@ -30,14 +30,19 @@ pub(crate) fn certificates(directory: &Path) {
     );
 }
 
-#[tokio::test]
-async fn tls_is_verified_and_its_end_is_told() {
-    let directory = std::env::temp_dir().join(format!("backend-redis-tls-{}", std::process::id()));
+pub(crate) fn folder(whose: &str) -> PathBuf {
+    let name = format!("backend-redis-tls-{}-{whose}", std::process::id());
+    let directory = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&directory).unwrap();
     certificates(&directory);
+    directory
+}
+
+/// A server with the certificates of a folder, and what one needs to reach it beside its `ca.pem`.
+pub(crate) async fn server(directory: &Path) -> (Server, Settings) {
     let file = |name: &str| directory.join(name).to_str().unwrap().to_owned();
     let port = free_port();
-    let mut server = Server::with(&[
+    let server = Server::with(&[
         "--tls-port",
         &port.to_string(),
         "--tls-cert-file",
@@ -50,7 +55,14 @@ async fn tls_is_verified_and_its_end_is_told() {
         "no",
     ])
     .await;
-    let settings = Settings::new(format!("rediss://127.0.0.1:{port}"));
+    (server, Settings::new(format!("rediss://127.0.0.1:{port}")))
+}
+
+#[tokio::test]
+async fn tls_is_verified_and_its_end_is_told() {
+    let directory = folder("redis-rs");
+    let (mut server, settings) = server(&directory).await;
+    let file = |name: &str| directory.join(name);
     let (mut engine, mut client) = StandIn::new(Redis::builder());
     let trusted = settings.clone().ca_file(file("ca.pem"));
     let link = engine.bring_up("east", trusted.clone()).await;

@@ -339,6 +339,7 @@ fn state(member: &MemberView) -> &'static str {
         _ if member.read_only => "a read-only replica",
         _ if member.healthy == Some(false) => "unhealthy",
         LinkView::Connected => "connected, not yet in use",
+        LinkView::Standby if member.healthy.is_none() => "standing by, not checked yet",
         LinkView::Standby => "standing by",
         LinkView::Active => "active",
         LinkView::Draining => "draining",

@@ -1,7 +1,9 @@
 //! Control operations: each is answered exactly once, and planned moves wait for one another.
 
+use backend_api::Role;
+
 use super::choose::Fitness;
-use super::member::{Link, Stage};
+use super::member::{Link, Member, Stage};
 use super::timers::Timer;
 use super::{Answer, End, Machine, MemberId, Phase, Reason, Refusal, Request, RequestId};
 
@@ -80,7 +82,7 @@ impl Machine {
             };
             match request {
                 Request::SwitchTo { to, end, force } => self.switch_to(id, to, end, force),
-                Request::SwitchToPassive { end } => match self.best_fit() {
+                Request::SwitchToPassive { end } => match self.best_by_hand() {
                     Some(to) => self.planned(id, to, end),
                     None => self.refuse(id, Refusal::NoStandby),
                 },
@@ -98,16 +100,10 @@ impl Machine {
             self.refuse(id, Refusal::Unknown);
             return;
         };
+        // A manual move ignores grace; checks, breaker and mark it does not.
         let fit = match &member.link {
-            // A manual move ignores grace; checks, breaker and mark it does not.
             Link::Open(open) => {
-                let good = match self.fitness(member) {
-                    Fitness::Fit | Fitness::Unknown => true,
-                    Fitness::HeldBack => {
-                        member.mark.is_none() && !member.broken && member.outgoing.is_none()
-                    }
-                    Fitness::Unhealthy => false,
-                };
+                let good = self.is_good_by_hand(member);
                 (good || force) && open.stage != Stage::Unproven && self.is_usable(member)
             }
             // With `standby = N` the target may be cold: it is dialled for the move.
@@ -126,6 +122,29 @@ impl Machine {
         } else {
             self.refuse(id, Refusal::NotEligible(to));
         }
+    }
+
+    /// What an operator may move the traffic to, who knows better than the grace.
+    fn is_good_by_hand(&self, member: &Member) -> bool {
+        match self.fitness(member) {
+            Fitness::Fit | Fitness::Unknown => true,
+            Fitness::HeldBack => {
+                member.mark.is_none() && !member.broken && member.outgoing.is_none()
+            }
+            Fitness::Unhealthy => false,
+        }
+    }
+
+    /// The best for a move by hand that names nobody: whoever is fit, or else a standby that only grace holds back or that
+    /// no check has looked at yet.
+    fn best_by_hand(&self) -> Option<MemberId> {
+        let good = |member: &Member| {
+            Some(member.id) != self.active && self.is_usable(member) && self.is_good_by_hand(member)
+        };
+        let apart = |member: &Member| good(member) && !self.is_twin(member);
+        self.best_fit()
+            .or_else(|| self.best(Role::Active, apart))
+            .or_else(|| self.best(Role::Active, good))
     }
 
     fn planned(&mut self, id: RequestId, to: MemberId, end: End) {

@@ -13,6 +13,11 @@ pub(crate) const BOUND: Duration = Duration::from_secs(10);
 
 /// Members are called by their place: `m0` is the heaviest.
 pub(crate) fn config(urls: &[String], more: &str) -> String {
+    config_of("m", urls, more)
+}
+
+/// The same with another letter than `m`: connections have threads of that name, which some tests count.
+fn config_of(letter: &str, urls: &[String], more: &str) -> String {
     // A standby is armed anew at once, where a test says nothing about it.
     let spread = if more.contains("[group.failback]") {
         ""
@@ -22,7 +27,9 @@ pub(crate) fn config(urls: &[String], more: &str) -> String {
     let mut text = format!("{more}\n{spread}");
     for (place, url) in urls.iter().enumerate() {
         let weight = 1.0 / (place + 1) as f64;
-        text += &format!("[[member]]\nname = \"m{place}\"\nweight = {weight}\nurl = \"{url}\"\n");
+        text += &format!(
+            "[[member]]\nname = \"{letter}{place}\"\nweight = {weight}\nurl = \"{url}\"\n"
+        );
     }
     text
 }
@@ -52,8 +59,13 @@ impl Fleet {
     }
 
     pub(crate) async fn over(cluster: NatsCluster, more: &str) -> Self {
+        Self::named("m", cluster, more).await
+    }
+
+    /// The same with members that are called by another letter.
+    pub(crate) async fn named(letter: &str, cluster: NatsCluster, more: &str) -> Self {
         let urls = cluster.urls();
-        let group = Failover::<Nats>::open_toml(&config(&urls, more))
+        let group = Failover::<Nats>::open_toml(&config_of(letter, &urls, more))
             .await
             .unwrap();
         let (client, events) = (group.client(), group.events());
@@ -75,7 +87,10 @@ impl Fleet {
 
     pub(crate) async fn is_whole(&self) {
         self.until("the group is whole", |status| {
-            status.active.is_some() && status.standbys().count() >= self.standbys
+            let ready = status
+                .standbys()
+                .filter(|member| member.healthy == Some(true));
+            status.active.is_some() && ready.count() >= self.standbys
         })
         .await;
     }

@@ -116,10 +116,10 @@ impl Reader {
             };
             // What is missing may be under way; duplicates come behind it.
             let deadline = tokio::time::Instant::now() + BOUND;
-            while ledger.lost(published).first().is_some() {
+            while !ledger.lost(published).is_empty() {
                 match tokio::time::timeout(Duration::from_secs(1), subscription.next()).await {
                     Ok(message) if tokio::time::Instant::now() < deadline => {
-                        ledger.note(&message.expect("an open group").payload)
+                        ledger.note(&message.expect("an open group").payload);
                     }
                     _ => break,
                 }

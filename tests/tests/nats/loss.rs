@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use failover_core::nats::{Dedupe, Delivery};
 use failover_core::{EventKind, Reason};
+use failover_testkit::server::NatsCluster;
 use failover_testkit::wait_until;
 
 use crate::fleet::{BOUND, Fleet, plain, say};
@@ -77,12 +78,32 @@ async fn a_kill_is_a_short_gap() {
     }
 }
 
+/// A subscription that may be on one connection only is not waited for where it cannot be left, and no standby pays for the
+/// old active's silence.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frozen_active_holds_up_no_promotion() {
+    let more = "[group.timeouts]\nprove = \"300ms\"\n[group.health]\ninterval = \"100ms\"\ntimeout = \"200ms\"";
+    let mut fleet = Fleet::whole(3, more).await;
+    let once = Delivery::AtMostOnce;
+    let mut subscription = fleet.client.subscribe_with("once", once).await.unwrap();
+    fleet.cluster[0].freeze();
+    // Not by the end of the old connection, which the client's own pings bring about in seconds.
+    assert_eq!(
+        fleet.moved().await,
+        (Some("m0".into()), "m1".into(), Reason::Health)
+    );
+    fleet.cluster[0].thaw();
+    say(&fleet.cluster[1], "once", "1").await;
+    let message = tokio::time::timeout(BOUND, subscription.next()).await;
+    assert_eq!(message.unwrap().unwrap().payload, "1");
+}
+
 /// Also while publishing without pause, when the socket takes no more bytes.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_frozen_active_is_left_while_publishing_without_pause() {
     let more = "[group.timeouts]\noperation = \"200ms\"\nprove = \"200ms\"\n[group.health]\ninterval = \"100ms\"\ntimeout = \"200ms\"\n\
                 [group.unavailable]\nwait = \"5s\"";
-    let mut fleet = Fleet::whole(3, more).await;
+    let mut fleet = Fleet::named("frozen", NatsCluster::start(3), more).await;
     let publishing = tokio::spawn({
         let client = fleet.client.clone();
         async move {
@@ -96,12 +117,12 @@ async fn a_frozen_active_is_left_while_publishing_without_pause() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     let frozen = Instant::now();
     fleet.cluster[0].freeze();
-    assert_eq!(fleet.moved().await.1, "m1");
+    assert_eq!(fleet.moved().await.1, "frozen1");
     let took = frozen.elapsed();
     assert!(took < Duration::from_secs(3), "{took:?}");
     // The stalled connection is gone, task and thread.
     wait_until(BOUND, "the old connection's thread has ended", || {
-        threads("nats m0") <= 1
+        threads("nats frozen0") <= 1
     })
     .await;
     assert!(
@@ -225,7 +246,7 @@ async fn hold(fleet: &Fleet) -> (Held, failover_core::nats::Subscription) {
 /// A stream ends with its group, and not before.
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_end_with_the_group() {
-    let mut fleet = Fleet::whole(1, "").await;
+    let mut fleet = Fleet::named("ending", NatsCluster::start(1), "").await;
     let mut subscription = fleet.client.subscribe("load").await.unwrap();
     fleet.cluster[0].kill();
     fleet
@@ -240,5 +261,5 @@ async fn streams_end_with_the_group() {
         .await
         .unwrap();
     assert!(end.is_none());
-    wait_until(BOUND, "no thread is left", || threads("nats m0") == 0).await;
+    wait_until(BOUND, "no thread is left", || threads("nats ending0") == 0).await;
 }

@@ -4,6 +4,7 @@
 
 #![cfg(feature = "nats")]
 
+mod discovery;
 mod exact;
 mod fleet;
 mod lame_duck;

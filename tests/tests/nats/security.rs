@@ -1,7 +1,5 @@
 //! TLS, credentials, and what happens when they are taken away.
 
-use std::time::Duration;
-
 use failover_core::nats::Nats;
 use failover_core::{ErrorKind, EventKind, Failover, Reason};
 use failover_testkit::server::{Certificates, NatsServer};
@@ -259,5 +257,4 @@ async fn revoked_credentials_are_told_once_and_others_are_tried() {
     // Dials to it stay spaced out.
     assert!(group.status().member("m0").unwrap().failures >= 3);
     group.close().await;
-    let _ = Duration::ZERO;
 }

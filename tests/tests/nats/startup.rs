@@ -1,7 +1,5 @@
 //! How a group begins and ends.
 
-use std::time::Duration;
-
 use failover_core::nats::{Nats, Settings};
 use failover_core::{ErrorKind, EventKind, Failover};
 use failover_testkit::server::{NatsCluster, NatsServer};
@@ -169,5 +167,4 @@ fn settings_are_checked_before_anything_is_connected() {
         assert!(error.to_string().contains(expected), "{error}");
     }
     assert!(format!("{:?}", Settings::new("nats://u:hunter2@h")).contains("h:4222"));
-    let _ = Duration::ZERO;
 }

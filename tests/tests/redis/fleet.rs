@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use failover_core::redis::{FailoverConnection, Redis};
+use failover_core::api::{Backend, FromOptions};
+use failover_core::redis::Redis;
 use failover_core::status::Link;
 use failover_core::{EventKind, Events, Failover, Reason, Status};
 use failover_testkit::server::RedisServer;
@@ -21,23 +22,30 @@ pub(crate) fn config(urls: &[String], more: &str) -> String {
     text
 }
 
-pub(crate) struct Fleet {
+pub(crate) struct Fleet<B: Backend = Redis> {
     pub(crate) servers: Vec<RedisServer>,
-    pub(crate) group: Failover<Redis>,
-    pub(crate) client: FailoverConnection,
+    pub(crate) group: Failover<B>,
+    pub(crate) client: B::Client,
     pub(crate) events: Events,
 }
 
 impl Fleet {
     /// `more` is what the configuration says beside the members.
-    pub(crate) async fn start(count: usize, more: &str) -> Self {
-        let servers = (0..count).map(|_| RedisServer::start()).collect();
-        Self::over(servers, more).await
+    pub(crate) async fn over(servers: Vec<RedisServer>, more: &str) -> Self {
+        Self::through(servers, more).await
     }
 
-    pub(crate) async fn over(servers: Vec<RedisServer>, more: &str) -> Self {
+    /// The same, once every other member stands by.
+    pub(crate) async fn whole(count: usize, more: &str) -> Self {
+        Self::whole_through(count, more).await
+    }
+}
+
+impl<B: Backend + FromOptions> Fleet<B> {
+    /// Through whichever driver.
+    pub(crate) async fn through(servers: Vec<RedisServer>, more: &str) -> Self {
         let urls: Vec<_> = servers.iter().map(RedisServer::url).collect();
-        let group = Failover::<Redis>::open_toml(&config(&urls, more))
+        let group = Failover::<B>::open_toml(&config(&urls, more))
             .await
             .unwrap();
         let (client, events) = (group.client(), group.events());
@@ -49,9 +57,9 @@ impl Fleet {
         }
     }
 
-    /// The same, once every other member stands by.
-    pub(crate) async fn whole(count: usize, more: &str) -> Self {
-        let fleet = Self::start(count, more).await;
+    pub(crate) async fn whole_through(count: usize, more: &str) -> Self {
+        let servers = (0..count).map(|_| RedisServer::start()).collect();
+        let fleet = Self::through(servers, more).await;
         fleet.is_whole().await;
         fleet
     }
@@ -91,14 +99,22 @@ impl Fleet {
 
     /// The next move: from, to and why.
     pub(crate) async fn moved(&mut self) -> (Option<String>, String, Reason) {
+        self.moved_and_stalled().await.0
+    }
+
+    /// The same, and whether the group said before that this process stood still. What timed out meanwhile says nothing
+    /// about a member, so the engine asks again; whoever waits for its verdict may have had his time by then.
+    pub(crate) async fn moved_and_stalled(&mut self) -> ((Option<String>, String, Reason), bool) {
         let name = |name: &failover_core::api::MemberName| name.as_str().to_owned();
+        let mut stalled = false;
         loop {
             let event = tokio::time::timeout(BOUND, self.events.next());
-            if let EventKind::Switched {
-                from, to, reason, ..
-            } = event.await.expect("a move").expect("an open group").kind
-            {
-                return (from.as_ref().map(name), name(&to), reason);
+            match event.await.expect("a move").expect("an open group").kind {
+                EventKind::Switched {
+                    from, to, reason, ..
+                } => return ((from.as_ref().map(name), name(&to), reason), stalled),
+                EventKind::Stalled => stalled = true,
+                _ => {}
             }
         }
     }

@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use failover_core::redis::FailoverConnection;
+use failover_core::api::{Backend, FromOptions};
+use failover_core::redis::{FailoverConnection, Redis};
 use failover_core::status::Link;
 use failover_core::{ErrorKind, Failover, Fate, Reason};
 use failover_testkit::server::{Mode, Proxy, RedisServer};
 use redis::AsyncCommands;
 
 use crate::fleet::{BOUND, Fleet, config, timed};
+
+/// How often a test is made again on a machine that stalls.
+const TRIES: usize = 20;
 
 // P154, P46
 #[tokio::test]
@@ -53,17 +57,33 @@ async fn a_member_that_was_down_joins_and_a_whole_outage_ends() {
 // P40, P158: the socket is open, and nobody answers.
 #[tokio::test]
 async fn a_frozen_active_is_left_after_its_proof_failed() {
+    frozen_active_is_left::<Redis>(async |client| Ok(client.clone().get("key").await?)).await;
+}
+
+/// The read moves as well, in the time of an operation, a proof and a redial. On a machine that is so busy that this
+/// process stood still the proof is asked again and the read may end with its timeout; the group says so, the traffic moves
+/// all the same, and the read is tried in another group.
+pub(crate) async fn frozen_active_is_left<B: Backend + FromOptions>(
+    get: impl AsyncFn(&B::Client) -> Result<Option<String>, Box<dyn std::error::Error>>,
+) {
     let more = "[group.timeouts]\noperation = \"100ms\"\nprove = \"100ms\"";
-    let mut fleet = Fleet::whole(2, more).await;
-    fleet.servers[0].freeze();
-    let (took, value) = timed(fleet.client.get::<_, Option<String>>("key")).await;
-    assert_eq!(value.unwrap(), None);
-    // The operation's time, the proof's, the redial's.
-    assert!(took < Duration::from_secs(2), "{took:?}");
-    assert_eq!(fleet.moved().await.1, "m1");
-    // Thawed, it joins again.
-    fleet.servers[0].thaw();
-    fleet.is("m0", Link::Standby).await;
+    for _ in 0..TRIES {
+        let mut fleet = Fleet::<B>::whole_through(2, more).await;
+        fleet.servers[0].freeze();
+        let (took, value) = timed(get(&fleet.client)).await;
+        let ((_, to, _), stalled) = fleet.moved_and_stalled().await;
+        assert_eq!(to, "m1");
+        // Thawed, it joins again.
+        fleet.servers[0].thaw();
+        fleet.is("m0", Link::Standby).await;
+        if !stalled {
+            assert_eq!(value.unwrap(), None);
+            assert!(took < Duration::from_secs(2), "{took:?}");
+            return;
+        }
+        fleet.group.close().await;
+    }
+    panic!("this machine stalls too often to say anything");
 }
 
 // P96, P158
@@ -77,9 +97,7 @@ async fn a_half_open_socket_is_replaced_and_a_reset_one_does_not_move_the_group(
     let more =
         "[group.loss]\nredial = \"2s\"\n[group.timeouts]\noperation = \"100ms\"\nprove = \"100ms\"";
     let config = config(&[through, servers[1].url()], more);
-    let group = Failover::<failover_core::redis::Redis>::open_toml(&config)
-        .await
-        .unwrap();
+    let group = Failover::<Redis>::open_toml(&config).await.unwrap();
     let mut client = group.client();
     let active = || group.status().active.map(|name| name.as_str().to_owned());
     for fault in ["reset", "half-open"] {

@@ -1,19 +1,23 @@
 //! Pub/sub through the whole engine: streams go on over moves, kills, silence and outages.
+//!
+//! It is compiled once for each driver, which stands above it: the guarantees are the same, and so are the tests (P164).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use failover_core::redis::{Delivery, Messages, Redis};
+use failover_core::redis::{Delivery, Messages};
 use failover_core::status::Link;
 use failover_core::{EventKind, Failover};
 use failover_testkit::server::{Mode, Proxy, RedisServer};
 use failover_testkit::wait_until;
-use redis::AsyncCommands;
 use tokio::task::JoinSet;
 
-use crate::fleet::{BOUND, Fleet, config, timed};
+use super::{Driver, publish};
+use crate::fleet::{self, BOUND, config, timed};
+
+type Fleet = fleet::Fleet<Driver>;
 
 /// How many connections listen to channel, pattern and sharded channel.
 fn listeners(server: &RedisServer) -> [String; 3] {
@@ -53,10 +57,10 @@ async fn told(fleet: &mut Fleet, word: &str) -> String {
     }
 }
 
-// P159: over switches and drains, there and back, with what was added after a switch.
+// P159, P164: over switches and drains, there and back, with what was added after a switch.
 #[tokio::test]
 async fn subscriptions_are_on_the_new_member_and_absent_on_the_old() {
-    let fleet = Fleet::whole(2, "").await;
+    let fleet = Fleet::whole_through(2, "").await;
     let mut messages = fleet.client.subscribe(["news"]).await.unwrap();
     for round in 0..6 {
         let (to, from) = ((round + 1) % 2, round % 2);
@@ -94,17 +98,17 @@ async fn subscriptions_are_on_the_new_member_and_absent_on_the_old() {
 // F50: what is published through the group while it moves comes, once each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_published_during_planned_moves_comes_once_each() {
-    let fleet = Fleet::whole(2, "").await;
+    let fleet = Fleet::whole_through(2, "").await;
     let mut messages = fleet.client.subscribe(["news"]).await.unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let mut tasks = JoinSet::new();
     for task in 0..4 {
-        let (mut client, stop) = (fleet.client.clone(), stop.clone());
+        let (client, stop) = (fleet.client.clone(), stop.clone());
         tasks.spawn(async move {
             let mut number = 0_u64;
             while !stop.load(Ordering::Relaxed) {
                 let text = format!("{task}-{number}");
-                let heard: i64 = client.publish("news", text).await.unwrap();
+                let heard = publish(&client, "news", &text).await;
                 assert_eq!(heard, 1, "{task}-{number}");
                 number += 1;
             }
@@ -134,8 +138,7 @@ async fn what_is_published_during_planned_moves_comes_once_each() {
     }
     stop.store(true, Ordering::Relaxed);
     let sent: u64 = tasks.join_all().await.into_iter().sum();
-    let mut client = fleet.client.clone();
-    let _: i64 = client.publish("news", "end").await.unwrap();
+    publish(&fleet.client, "news", "end").await;
     let counts = reading.await.unwrap();
     assert!(sent > 0);
     let doubled: Vec<_> = counts.iter().filter(|(_, count)| **count != 1).collect();
@@ -153,7 +156,7 @@ async fn a_distant_old_active_is_read_to_its_last_message() {
     let through = format!("redis://{}", proxy.address());
     let more = "[group.timeouts]\nswitch_grace = \"5s\"";
     let config = config(&[through, servers[1].url()], more);
-    let group = Failover::<Redis>::open_toml(&config).await.unwrap();
+    let group = Failover::<Driver>::open_toml(&config).await.unwrap();
     let mut messages = group.client().subscribe(["news"]).await.unwrap();
     wait_until(BOUND, "m1 stands by", || {
         group.status().member("m1").unwrap().link == Link::Standby
@@ -187,7 +190,7 @@ async fn a_distant_old_active_is_read_to_its_last_message() {
 // F54: kills, the stream goes on; a whole outage, the stream waits.
 #[tokio::test]
 async fn streams_outlive_kills_and_a_whole_outage() {
-    let fleet = Fleet::whole(2, "").await;
+    let fleet = Fleet::whole_through(2, "").await;
     let mut messages = fleet.client.subscribe(["news"]).await.unwrap();
     fleet.servers[0].kill();
     fleet.is_active("m1").await;
@@ -211,7 +214,7 @@ async fn streams_outlive_kills_and_a_whole_outage() {
 async fn a_frozen_active_is_noticed_by_the_heartbeat_of_its_subscriptions() {
     let more = "[group.health]\ninterval = \"60s\"\n[group.timeouts]\noperation = \"100ms\"\nprove = \"100ms\"\n\
                 [backend]\npubsub_heartbeat = \"50ms\"";
-    let mut fleet = Fleet::whole(2, more).await;
+    let mut fleet = Fleet::whole_through(2, more).await;
     let mut messages = fleet.client.subscribe(["news"]).await.unwrap();
     fleet.servers[0].freeze();
     let (took, moved) = timed(fleet.moved()).await;
@@ -236,7 +239,7 @@ async fn a_black_hole_on_the_way_ends_no_stream() {
     let through = format!("redis://{}", proxy.address());
     let more = "[group.timeouts]\noperation = \"100ms\"\nprove = \"100ms\"\n[backend]\npubsub_heartbeat = \"50ms\"";
     let config = config(&[through, servers[1].url()], more);
-    let group = Failover::<Redis>::open_toml(&config).await.unwrap();
+    let group = Failover::<Driver>::open_toml(&config).await.unwrap();
     let mut messages = group.client().subscribe(["news"]).await.unwrap();
     proxy.set(Mode::Blackhole).await;
     wait_until(BOUND, "m1 is listened to", || {
@@ -251,7 +254,7 @@ async fn a_black_hole_on_the_way_ends_no_stream() {
 // F53: only the socket of the subscriptions: an event, and no move.
 #[tokio::test]
 async fn a_killed_pubsub_socket_moves_nothing() {
-    let mut fleet = Fleet::whole(2, "").await;
+    let mut fleet = Fleet::whole_through(2, "").await;
     let mut messages = fleet.client.subscribe(["news"]).await.unwrap();
     assert_eq!(
         fleet.servers[0].cli(&["CLIENT", "KILL", "TYPE", "pubsub"]),
@@ -266,7 +269,7 @@ async fn a_killed_pubsub_socket_moves_nothing() {
 // F51: only the data socket: whatever it costs, the channel is subscribed to once in the end.
 #[tokio::test]
 async fn a_killed_data_socket_leaves_one_subscription() {
-    let mut fleet = Fleet::whole(2, "[group.loss]\nredial = \"2s\"").await;
+    let mut fleet = Fleet::whole_through(2, "[group.loss]\nredial = \"2s\"").await;
     let mut messages = fleet.client.subscribe(["news"]).await.unwrap();
     fleet.servers[0].cli(&["CLIENT", "KILL", "TYPE", "normal"]);
     assert_eq!(fleet.moved().await.1, "m0");
@@ -288,7 +291,7 @@ async fn a_refused_resubscription_is_an_event_and_is_tried_again() {
         server.cli(&["ACL", "SETUSER", "default", "resetchannels", "&news"]);
     }
     servers[1].cli(&["ACL", "SETUSER", "default", "resetchannels", "&other"]);
-    let mut fleet = Fleet::over(servers, "").await;
+    let mut fleet = Fleet::through(servers, "").await;
     fleet.is_whole().await;
     let mut messages = fleet.client.subscribe(["news"]).await.unwrap();
     fleet.group.switch_to("m1").await.unwrap();
@@ -313,7 +316,7 @@ async fn a_stream_keeps_its_group_and_nothing_is_left_behind() {
             group,
             client,
             events,
-        } = Fleet::whole(2, "").await;
+        } = Fleet::whole_through(2, "").await;
         let mut messages = client.messages(Delivery::AtMostOnce);
         messages.subscribe(["news"]).await.unwrap();
         drop((client, events));

@@ -10,9 +10,8 @@ use backend_api::{Error, ErrorKind, Health, HealthCheck, Probe, async_trait};
 use hyper::StatusCode;
 use tokio::sync::Mutex;
 
-use super::verdict;
-use crate::backend::Redis;
-use crate::connection::Connection;
+use super::{Driver, verdict};
+use crate::probe::Watched;
 
 pub(crate) use rest::Rest;
 
@@ -39,14 +38,14 @@ struct Kept {
 }
 
 #[async_trait]
-impl HealthCheck<Redis> for LagAwareCheck {
+impl<D: Driver> HealthCheck<D> for LagAwareCheck {
     fn name(&self) -> &str {
         "lag-aware"
     }
 
-    async fn check(&self, probe: Probe<'_, Redis>) -> Health {
+    async fn check(&self, probe: Probe<'_, D>) -> Health {
         let connection = probe.connection;
-        let Some(rest) = &connection.connector().target.rest else {
+        let Some(rest) = &connection.target().rest else {
             let text = "lag-aware needs rest_url in the member's settings";
             return Health::Unhealthy(Error::new(ErrorKind::Config, text));
         };
@@ -60,7 +59,7 @@ impl HealthCheck<Redis> for LagAwareCheck {
     }
 }
 
-async fn available(probe: Probe<'_, Redis>, rest: &Rest) -> Result<(), Error> {
+async fn available<D: Driver>(probe: Probe<'_, D>, rest: &Rest) -> Result<(), Error> {
     let connection = probe.connection;
     let mut kept = connection.rest().0.lock().await;
     let options = probe.backend.options();
@@ -97,7 +96,7 @@ async fn available(probe: Probe<'_, Redis>, rest: &Rest) -> Result<(), Error> {
     }
 }
 
-async fn find(connection: &Connection, rest: &Rest, kept: &mut Kept) -> Result<u64, Error> {
+async fn find(connection: &impl Watched, rest: &Rest, kept: &mut Kept) -> Result<u64, Error> {
     let (status, body) = ask(connection, rest, kept, "/v1/bdbs?fields=uid,endpoints").await?;
     if status != StatusCode::OK {
         let kind = match status {
@@ -107,13 +106,13 @@ async fn find(connection: &Connection, rest: &Rest, kept: &mut Kept) -> Result<u
         let text = format!("{rest} does not list its databases: {status}");
         return Err(Error::new(kind, text));
     }
-    database::find(&body, connection.address())
+    database::find(&body, &connection.target().address)
         .map_err(|text| Error::new(ErrorKind::Unhealthy, format!("{rest} {text}")))
 }
 
 /// One question, and the same once more where the server says that it could not answer just now.
 async fn ask(
-    connection: &Connection,
+    connection: &impl Watched,
     rest: &Rest,
     kept: &mut Kept,
     path: &str,

@@ -19,7 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use crate::config::Settings;
-use crate::connection::Connection;
+use crate::probe::Watched;
 
 /// The port on which Redis Enterprise has its REST interface.
 const PORT: u16 = 9443;
@@ -106,7 +106,7 @@ impl Rest {
     /// Asks once. `line` is used where it still lives, and left open for the next.
     pub(super) async fn get(
         &self,
-        connection: &Connection,
+        connection: &impl Watched,
         line: &mut Option<Line>,
         path: &str,
     ) -> Result<(StatusCode, Vec<u8>), Error> {
@@ -154,7 +154,7 @@ impl Rest {
         Ok((status, body.to_bytes().to_vec()))
     }
 
-    async fn open(&self, connection: &Connection) -> Result<Line, Error> {
+    async fn open(&self, connection: &impl Watched) -> Result<Line, Error> {
         let stream = TcpStream::connect((self.host.as_str(), self.port))
             .await
             .map_err(|error| {
@@ -170,7 +170,7 @@ impl Rest {
     }
 
     /// The task that moves its bytes belongs to the connection to the member, and ends with it.
-    async fn start<S>(&self, connection: &Connection, stream: S) -> Result<Line, Error>
+    async fn start<S>(&self, connection: &impl Watched, stream: S) -> Result<Line, Error>
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     {
@@ -184,9 +184,9 @@ impl Rest {
             // How it ended is told to whoever waits for an answer.
             let _ended = driver.await;
         };
-        match connection.spawn(moving) {
-            Some(_) => Ok(line),
-            None => Err(connection.interrupted()),
+        match connection.run(moving) {
+            true => Ok(line),
+            false => Err(connection.ended()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What goes wrong: refusals, kills, silence, and connections that are retired.
 
 use backend_api::{Backend, ErrorKind};
-use backend_redis::{Redis, Settings};
+use backend_redis::Settings;
 
 use super::*;
 use crate::proxy::Proxy;
@@ -25,7 +25,7 @@ async fn a_refused_subscription_stops_no_move_and_is_tried_again() {
     deny(&east, "&news &open").await;
     deny(&west, "&open").await;
     // No heartbeat may do what a retry is for.
-    let (mut engine, client) = StandIn::new(Redis::builder().pubsub_heartbeat(A_MINUTE));
+    let (mut engine, client) = StandIn::of(heartbeat(A_MINUTE));
     let on_east = engine.connect("east", as_app(&east)).await.unwrap();
     promote(&engine, &on_east, None).await.unwrap();
     engine.activate(&on_east);
@@ -73,8 +73,7 @@ async fn a_killed_pubsub_socket_is_opened_anew() {
 // F53: the heartbeat: open, and nobody answers.
 #[tokio::test]
 async fn a_silent_socket_is_replaced_and_the_connection_doubted() {
-    let builder = Redis::builder().pubsub_heartbeat(Duration::from_millis(50));
-    let mut pair = pair_with(builder).await;
+    let mut pair = pair_with(heartbeat(Duration::from_millis(50))).await;
     let mut messages = pair.client.subscribe(["news"]).await.unwrap();
     pair.east.freeze();
     assert!(matches!(pair.engine.hear().await, Signal::Suspect));
@@ -175,11 +174,7 @@ async fn the_old_active_is_heard_until_the_new_one_is() {
     assert!(early.is_err(), "the old one was left too early");
     let _: i64 = pair.east.ask("PUBLISH news 1").await;
     comes(&mut messages, "1", "east:news").await;
-    let () = redis::cmd("CONFIG")
-        .arg(&["SET", "maxclients", "100"])
-        .query_async(&mut pair.client)
-        .await
-        .unwrap();
+    config_set(&pair.client, "maxclients", "100").await;
     tokio::time::timeout(BOUND, draining)
         .await
         .expect("the drain ends");
@@ -209,7 +204,7 @@ async fn a_silent_old_active_does_not_hold_its_drain_up() {
 async fn a_lost_confirmation_is_no_subscription_lost() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.port).await;
-    let (mut engine, client) = StandIn::new(Redis::builder());
+    let (mut engine, client) = StandIn::of(Driver::new());
     let link = engine.connect("east", proxy.settings()).await.unwrap();
     promote(&engine, &link, None).await.unwrap();
     engine.activate(&link);

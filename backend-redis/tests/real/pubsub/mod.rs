@@ -1,4 +1,6 @@
 //! Pub/sub against real servers, with the engine's part played by hand: promote, activate, drain, retire.
+//!
+//! It is compiled once for each driver, which stands above it: the guarantees are the same, and so are the tests (P164).
 
 mod faults;
 mod moves;
@@ -7,11 +9,16 @@ mod readers;
 
 use std::time::{Duration, Instant};
 
+use backend_api::FromOptions;
 use backend_api::{Backend, Leases, Signal};
-use backend_redis::{Messages, Redis};
+use backend_redis::{Messages, Options};
 
+use super::{Driver, config_set};
 use crate::server::Server;
-use crate::stand_in::{Link, Pair, StandIn};
+
+type Link = crate::stand_in::Link<<Driver as Backend>::Connection>;
+type Pair = crate::stand_in::Pair<Driver>;
+type StandIn = crate::stand_in::StandIn<Driver>;
 
 const BOUND: Duration = Duration::from_secs(5);
 /// Longer than any test: a heartbeat that is none.
@@ -62,11 +69,22 @@ async fn nothing_comes(messages: &mut Messages) {
 
 /// An active and a standby, the engine's way: promoted before activated.
 async fn pair() -> Pair {
-    pair_with(Redis::builder()).await
+    pair_with(Driver::new()).await
 }
 
-async fn pair_with(builder: backend_redis::RedisBuilder) -> Pair {
-    let pair = Pair::start(builder).await;
+fn with(options: Options) -> Driver {
+    Driver::from_options(options).unwrap()
+}
+
+fn heartbeat(interval: Duration) -> Driver {
+    with(Options {
+        pubsub_heartbeat: interval,
+        ..Options::default()
+    })
+}
+
+async fn pair_with(backend: Driver) -> Pair {
+    let pair = Pair::over(backend, Duration::from_millis(500)).await;
     promote(&pair.engine, &pair.on_east, None).await.unwrap();
     pair
 }
@@ -85,7 +103,7 @@ async fn promote(
     .expect("a promotion is bounded")
 }
 
-async fn drain(backend: &Redis, from: &Link, leases: Option<Leases>) {
+async fn drain(backend: &Driver, from: &Link, leases: Option<Leases>) {
     let leases = leases.expect("it was active");
     let draining = backend.drain(&from.connection, leases);
     tokio::time::timeout(BOUND, draining)

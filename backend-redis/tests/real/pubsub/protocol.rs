@@ -1,7 +1,5 @@
 //! The ways to a server: RESP2, a name for the connection, a database, TLS.
 
-use backend_redis::Redis;
-
 use super::*;
 
 // F56: a server that knows no HELLO: messages come between the answers, and none is taken for one.
@@ -9,8 +7,7 @@ use super::*;
 async fn an_old_server_is_heard_too() {
     let server = Server::with(&["--rename-command", "HELLO", ""]).await;
     let west = Server::with(&["--rename-command", "HELLO", ""]).await;
-    let (mut engine, client) =
-        StandIn::new(Redis::builder().pubsub_heartbeat(Duration::from_millis(5)));
+    let (mut engine, client) = StandIn::of(heartbeat(Duration::from_millis(5)));
     let settings = server.settings().client_name("listener");
     let on_east = engine.connect("east", settings).await.unwrap();
     promote(&engine, &on_east, None).await.unwrap();
@@ -40,7 +37,7 @@ async fn an_old_server_is_heard_too() {
 #[tokio::test]
 async fn databases_make_no_difference_and_large_messages_come() {
     let server = Server::start().await;
-    let (mut engine, client) = StandIn::new(Redis::builder());
+    let (mut engine, client) = StandIn::of(Driver::new());
     let link = engine.connect("east", server.settings().db(3)).await;
     let link = link.unwrap();
     promote(&engine, &link, None).await.unwrap();

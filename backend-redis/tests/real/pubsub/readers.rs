@@ -1,14 +1,18 @@
 //! The application's side: slow readers, several of them, the end of the group, calls that are given up.
 
 use backend_api::ErrorKind;
-use backend_redis::Redis;
+use backend_redis::Options;
 
 use super::*;
 
 // F55
 #[tokio::test]
 async fn a_slow_reader_misses_and_is_told_and_holds_up_nobody() {
-    let mut pair = pair_with(Redis::builder().pubsub_buffer(4)).await;
+    let mut pair = pair_with(with(Options {
+        pubsub_buffer: 4,
+        ..Options::default()
+    }))
+    .await;
     let mut slow = pair.client.subscribe(["news"]).await.unwrap();
     let mut quick = pair.client.subscribe(["news"]).await.unwrap();
     for number in 0..10 {
@@ -36,7 +40,7 @@ async fn a_slow_reader_misses_and_is_told_and_holds_up_nobody() {
 // F51: a channel is subscribed to once, and left when the last who wanted it goes.
 #[tokio::test]
 async fn several_readers_share_a_subscription() {
-    let pair = pair_with(Redis::builder().pubsub_heartbeat(A_MINUTE)).await;
+    let pair = pair_with(heartbeat(A_MINUTE)).await;
     let mut first = pair.client.subscribe(["news"]).await.unwrap();
     let mut second = pair.client.subscribe(["news", "news"]).await.unwrap();
     second.psubscribe(["n*"]).await.unwrap();
@@ -100,7 +104,7 @@ async fn the_end_of_the_group_ends_its_streams() {
 #[tokio::test]
 async fn subscribing_without_an_active_waits_and_leaves_nothing() {
     let server = crate::server::Server::start().await;
-    let (mut engine, client) = StandIn::new(Redis::builder());
+    let (mut engine, client) = StandIn::of(Driver::new());
     let begun = Instant::now();
     let error = client.subscribe(["news"]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoActive);

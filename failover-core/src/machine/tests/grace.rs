@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::story::{Story, UNHEALTHY};
-use crate::machine::{Answer, End, MemberId, Reason, Refusal, Request};
+use crate::machine::{Answer, End, MemberId, Reason, Request};
 
 fn seconds(story: &Story, id: u32) -> Option<u64> {
     story.member(id).grace.map(|left| left.as_secs())
@@ -59,11 +59,25 @@ fn it_keeps_failover_and_failback_from_the_member() {
     story.kill(1);
     // The lighter one: the heaviest is in grace.
     assert_eq!(story.active(), Some(2));
-    let passive = story.call(Request::SwitchToPassive { end: End::Steal });
-    assert_eq!(
-        story.answer(passive),
-        Some(Answer::Refused(Refusal::NoStandby))
-    );
+}
+
+#[test]
+fn by_hand_a_standby_in_grace_will_do_if_no_other_is_fit() {
+    // P75
+    let mut story = Story::started(&[1.0, 0.5, 0.2], |_| {});
+    story.kill(0);
+    story.revive(0);
+    story.run(1_000);
+    let passive = || Request::SwitchToPassive { end: End::Steal };
+    // The lighter one is fit, the heavier one in grace.
+    story.call(passive());
+    story.run(1_000);
+    assert_eq!(story.active(), Some(2));
+    story.kill(1);
+    let again = story.call(passive());
+    story.run(1_000);
+    assert_eq!(story.active(), Some(0));
+    assert!(!matches!(story.answer(again), Some(Answer::Refused(_))));
 }
 
 #[test]

@@ -1,38 +1,41 @@
-//! What the failover connection costs: a raw multiplexed connection and a failover connection to the same real server,
-//! with the same socket options, alternating in one run, so that a noisy machine is noisy for both.
+//! What the failover client costs: a raw client and ours to the same real server, with the same socket options,
+//! alternating in one run, so that a noisy machine is noisy for both. Each driver is compared with itself.
 //!
-//! `cargo bench -p failover-testkit --features redis --bench throughput` prints operations per second and the median of
-//! the ratios round by round, for 1, 64 and 512 tasks. Each task has its own clone and sends one command after another.
+//! `cargo bench -p failover-testkit --features redis,fred --bench throughput` prints operations per second and the median
+//! of the ratios round by round, for 1, 64 and 512 tasks. Each task has its own clone and sends one command after
+//! another. A driver whose feature is off is left out.
+
+#[cfg(feature = "fred")]
+mod fred;
+#[cfg(feature = "redis")]
+mod redis;
 
 use std::time::{Duration, Instant};
-
-use failover_core::Failover;
-use failover_core::redis::Redis;
-use failover_testkit::server::RedisServer;
-use redis::AsyncCommands;
-use redis::aio::ConnectionLike;
 
 const ROUNDS: usize = 61;
 const SLICE: Duration = Duration::from_millis(100);
 
-/// Operations per second of `tasks` tasks over clones of a connection.
-async fn rate<C>(connection: &C, tasks: usize, write: bool) -> f64
-where
-    C: ConnectionLike + Clone + Send + Sync + 'static,
-{
+/// A client under load.
+trait Load: Clone + Send + Sync + 'static {
+    fn set(&mut self, key: &str, value: &str) -> impl Future<Output = ()> + Send;
+    fn get(&mut self, key: &str) -> impl Future<Output = ()> + Send;
+}
+
+/// Operations per second of `tasks` tasks over clones of a client.
+async fn rate(client: &impl Load, tasks: usize, write: bool) -> f64 {
     let value = "x".repeat(100);
     let begun = Instant::now();
     let running: Vec<_> = (0..tasks)
         .map(|task| {
-            let (mut connection, value) = (connection.clone(), value.clone());
+            let (mut client, value) = (client.clone(), value.clone());
             tokio::spawn(async move {
                 let key = format!("key:{}", task % 16);
                 let mut done = 0_u64;
                 while begun.elapsed() < SLICE {
                     if write {
-                        let _: () = connection.set(&key, &value).await.expect("SET");
+                        client.set(&key, &value).await;
                     } else {
-                        let _: Option<String> = connection.get(&key).await.expect("GET");
+                        client.get(&key).await;
                     }
                     done += 1;
                 }
@@ -54,21 +57,9 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-#[tokio::main]
-async fn main() {
-    let server = RedisServer::start();
-    let config = format!("[[member]]\nname = \"only\"\nurl = \"{}\"\n", server.url());
-    let group = Failover::<Redis>::open_toml(&config)
-        .await
-        .expect("the group opens");
-    // The same protocol too: RESP3 is what tells of a lost connection.
-    let url = format!("{}?protocol=resp3", server.url());
-    let client = redis::Client::open(url).expect("a URL");
-    let raw = client
-        .get_multiplexed_async_connection()
-        .await
-        .expect("the server answers");
-    let ours = group.client();
+/// All rounds of one driver.
+async fn compare(driver: &str, raw: impl Load, ours: impl Load) {
+    println!("\n{driver}");
     println!("tasks  op       raw op/s  failover op/s  median ratio  target");
     for tasks in [1, 64, 512] {
         for (name, write) in [("GET", false), ("SET", true)] {
@@ -94,5 +85,12 @@ async fn main() {
             );
         }
     }
-    group.close().await;
+}
+
+#[tokio::main]
+async fn main() {
+    #[cfg(feature = "redis")]
+    redis::run().await;
+    #[cfg(feature = "fred")]
+    fred::run().await;
 }

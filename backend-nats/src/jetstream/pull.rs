@@ -1,0 +1,215 @@
+//! Asking a pull consumer for messages on one connection.
+//!
+//! One inbox, and requests that are renewed when half of what was asked for has come. Between requests nothing runs: a
+//! reader that does not read leaves a subscription behind and, after the request has expired, nothing at the server.
+
+use std::time::Duration;
+
+use async_nats::{Message, StatusCode, Subject, Subscriber};
+use backend_api::{Epoch, Error, ErrorKind, Slot};
+use futures_util::{FutureExt as _, StreamExt as _};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::api::{Failed, Why};
+use super::reading::Reading;
+use crate::connection::Connection;
+
+/// See the [module](self).
+pub(super) struct Pull {
+    connection: Connection,
+    epoch: Epoch,
+    subscriber: Subscriber,
+    inbox: Subject,
+    /// Where the consumer is asked.
+    subject: String,
+    batch: usize,
+    expires: Duration,
+    heartbeat: Duration,
+    /// What was asked for and has not come.
+    outstanding: usize,
+    last_heard: Instant,
+    /// Since when it only reads what is still under way, and until when.
+    leaving: Option<Instant>,
+}
+
+/// What came.
+pub(super) enum Heard {
+    Message(Message),
+    /// The consumer works and has nothing, and this is the number of the last message that it sent, where it says so.
+    Idle(Option<u64>),
+    /// Nothing more comes from here, which is as it should be: the traffic has moved.
+    Left,
+    /// Nothing more comes from here.
+    Broken(Failed),
+}
+
+enum Waited {
+    /// `None`: the subscription has ended.
+    Message(Option<Message>),
+    /// The traffic has moved.
+    Moved,
+    /// Longer than a consumer that works is silent.
+    Enough,
+}
+
+/// How long the end of what is under way is waited for after a planned move.
+const FAREWELL: Duration = Duration::from_millis(200);
+
+impl Pull {
+    pub(super) async fn open(
+        connection: &Connection,
+        epoch: Epoch,
+        reading: &Reading,
+        consumer: &str,
+    ) -> Result<Self, Failed> {
+        let client = connection.client();
+        let inbox = Subject::from(client.new_inbox());
+        let subscribed = client.subscribe(inbox.clone()).await;
+        let subscriber = subscribed.map_err(|_| Failed::ended(connection))?;
+        let what = format!("CONSUMER.MSG.NEXT.{}.{consumer}", reading.stream);
+        Ok(Self {
+            connection: connection.clone(),
+            epoch,
+            subscriber,
+            inbox,
+            subject: reading.api().subject(&what),
+            batch: reading.batch,
+            expires: reading.expires(),
+            heartbeat: reading.heartbeat,
+            outstanding: 0,
+            last_heard: Instant::now(),
+            leaving: None,
+        })
+    }
+
+    /// The next thing to know. Whoever drops the future before it is ready gets the same from the next call.
+    pub(super) async fn next(&mut self, slot: &Slot<Connection>) -> Heard {
+        loop {
+            if self.leaving.is_none() {
+                if slot.epoch() != Some(self.epoch) {
+                    self.leave().await;
+                } else if self.outstanding <= self.batch / 2 {
+                    self.ask().await;
+                }
+            }
+            // What is here already is read before anything else is looked at: a reader may have been away for long.
+            let waited = match self.subscriber.next().now_or_never() {
+                Some(message) => Waited::Message(message),
+                None => self.wait(slot).await,
+            };
+            let message = match waited {
+                Waited::Message(Some(message)) => message,
+                Waited::Message(None) | Waited::Enough if self.leaving.is_some() => {
+                    return Heard::Left;
+                }
+                Waited::Message(None) => {
+                    return Heard::Broken(Failed::ended(&self.connection));
+                }
+                Waited::Enough => return Heard::Broken(self.silent()),
+                Waited::Moved => continue,
+            };
+            self.last_heard = Instant::now();
+            if let Some(heard) = self.hear(message) {
+                return heard;
+            }
+        }
+    }
+
+    async fn wait(&mut self, slot: &Slot<Connection>) -> Waited {
+        let leaving = self.leaving;
+        let until = leaving.unwrap_or(self.last_heard + self.heartbeat.mul_f32(2.5));
+        let left = slot.left(self.epoch);
+        tokio::select! {
+            biased;
+            message = self.subscriber.next() => Waited::Message(message),
+            () = left, if leaving.is_none() => Waited::Moved,
+            () = tokio::time::sleep_until(until) => Waited::Enough,
+        }
+    }
+
+    fn silent(&self) -> Failed {
+        let text = format!(
+            "the consumer sent nothing for {:?}, not even a heartbeat",
+            self.last_heard.elapsed()
+        );
+        Failed {
+            why: Why::Silent,
+            error: Error::new(ErrorKind::Timeout, text),
+        }
+    }
+
+    /// Asks for as much as is missing.
+    async fn ask(&mut self) {
+        let missing = self.batch - self.outstanding;
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let request = json!({
+            "batch": missing,
+            "expires": nanos(self.expires),
+            "idle_heartbeat": nanos(self.heartbeat),
+        });
+        let client = self.connection.client();
+        let payload = request.to_string().into();
+        // It fails with the connection only, and then the subscription ends as well.
+        let _ = client
+            .publish_with_reply(self.subject.clone(), self.inbox.clone(), payload)
+            .await;
+        if self.outstanding == 0 {
+            self.last_heard = Instant::now();
+        }
+        self.outstanding += missing;
+    }
+
+    /// Unsubscribes behind what is under way, which is still read.
+    async fn leave(&mut self) {
+        self.leaving = Some(Instant::now() + FAREWELL);
+        let _ = self.subscriber.drain().await;
+    }
+
+    fn hear(&mut self, message: Message) -> Option<Heard> {
+        let Some(status) = message.status.filter(|status| *status != StatusCode::OK) else {
+            self.outstanding = self.outstanding.saturating_sub(1);
+            return Some(Heard::Message(message));
+        };
+        let number = |name: &str| {
+            let headers = message.headers.as_ref()?;
+            headers.get(name)?.as_str().parse::<u64>().ok()
+        };
+        let words = message.description.as_deref().unwrap_or_default();
+        let broken = |why, kind, text: String| {
+            let error = Error::new(kind, text);
+            Some(Heard::Broken(Failed { why, error }))
+        };
+        match status.as_u16() {
+            100 => Some(Heard::Idle(number("Nats-Last-Consumer"))),
+            503 => broken(
+                Why::Absent,
+                ErrorKind::Unhealthy,
+                "the consumer has no leader at the moment, or is gone".to_owned(),
+            ),
+            409 if words.contains("Exceeded") || words.contains("push") => broken(
+                Why::Refused,
+                ErrorKind::Unsupported,
+                format!("the consumer does not allow such requests: {words}"),
+            ),
+            404 | 408 => self.over(number("Nats-Pending-Messages")),
+            409 if words.contains("Batch Completed") => self.over(number("Nats-Pending-Messages")),
+            // A leader that steps down, a server that ends, a consumer that was deleted: looked at anew.
+            409 => broken(Why::Busy, ErrorKind::Unhealthy, words.to_owned()),
+            code => broken(
+                Why::Refused,
+                ErrorKind::Protocol,
+                format!("the consumer answered {code} {words}"),
+            ),
+        }
+    }
+
+    /// A request is over, with so much left of it.
+    fn over(&mut self, pending: Option<u64>) -> Option<Heard> {
+        let pending = pending.map_or(self.outstanding, |pending| {
+            usize::try_from(pending).unwrap_or(usize::MAX)
+        });
+        self.outstanding = self.outstanding.saturating_sub(pending);
+        None
+    }
+}
