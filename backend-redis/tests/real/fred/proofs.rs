@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use backend_api::{Backend, Error, ErrorKind, Health, Member, Probe};
-use backend_redis::{Fred, FredConnection, Options};
+use backend_api::{Backend, ErrorKind};
+use backend_redis::Options;
 
 use super::{engine, with};
 use crate::proofs::check;
 use crate::server::Server;
-use crate::stand_in::{Link, StandIn};
+use crate::stand_in::StandIn;
 
 // P157, P164
 #[tokio::test]
