@@ -1,29 +1,76 @@
 //! How questions about a server are put through redis-rs, and what its values say in answer.
 
 use backend_api::{Error, ErrorKind};
-use redis::{RedisError, Value};
+use redis::aio::MultiplexedConnection;
+use redis::{RedisError, RedisResult, Value};
 
 use crate::connection::Connection;
-use crate::probe::{Ask, Said};
+use crate::probe::{Ask, Said, Watched};
+#[cfg(feature = "lag-aware")]
+use crate::target::Target;
+
+/// The shared socket, of which nothing is held.
+#[derive(Clone)]
+pub(crate) struct Link(MultiplexedConnection);
 
 impl Ask for Connection {
     async fn ask(&self, questions: &[&[&str]]) -> Result<Vec<Said>, Error> {
-        let mut pipeline = redis::pipe();
-        for question in questions {
-            for (place, word) in question.iter().enumerate() {
-                match place {
-                    0 => pipeline.cmd(word),
-                    _ => pipeline.arg(word),
-                };
-            }
-        }
-        let answers = self
-            .unbounded()
-            .send_packed_commands(&pipeline, 0, questions.len())
+        put(self.unbounded(), questions)
             .await
-            .map_err(|error| silence(self, &error))?;
-        Ok(answers.iter().map(said).collect())
+            .map_err(|error| silence(self, &error))
     }
+}
+
+impl Ask for Link {
+    async fn ask(&self, questions: &[&[&str]]) -> Result<Vec<Said>, Error> {
+        put(self.0.clone(), questions)
+            .await
+            .map_err(|_error| Error::new(ErrorKind::Lost, "the server does not answer"))
+    }
+}
+
+impl Watched for Connection {
+    type Link = Link;
+
+    fn link(&self) -> Link {
+        Link(self.unbounded())
+    }
+
+    #[cfg(feature = "lag-aware")]
+    fn target(&self) -> &Target {
+        &self.connector().target
+    }
+
+    #[cfg(feature = "lag-aware")]
+    fn rest(&self) -> &crate::check::Session {
+        self.rest()
+    }
+
+    #[cfg(feature = "lag-aware")]
+    fn run(&self, task: impl Future<Output = ()> + Send + 'static) -> bool {
+        self.spawn(task).is_some()
+    }
+
+    #[cfg(feature = "lag-aware")]
+    fn ended(&self) -> Error {
+        self.interrupted()
+    }
+}
+
+async fn put(mut link: MultiplexedConnection, questions: &[&[&str]]) -> RedisResult<Vec<Said>> {
+    let mut pipeline = redis::pipe();
+    for question in questions {
+        for (place, word) in question.iter().enumerate() {
+            match place {
+                0 => pipeline.cmd(word),
+                _ => pipeline.arg(word),
+            };
+        }
+    }
+    let answers = link
+        .send_packed_commands(&pipeline, 0, questions.len())
+        .await?;
+    Ok(answers.iter().map(said).collect())
 }
 
 /// No answer at all.
@@ -43,7 +90,7 @@ fn said(value: &Value) -> Said {
         return Said::Text(text.to_owned());
     }
     match value {
-        Value::Array(fields) => Said::List(fields.first().and_then(text).map(str::to_owned)),
+        Value::Array(fields) => Said::List(fields.iter().map(said).collect()),
         Value::ServerError(error) => {
             Said::Refused(error.code().to_owned(), error.details().map(str::to_owned))
         }
@@ -77,7 +124,10 @@ mod tests {
             assert!(matches!(said(&pong), Said::Text(text) if text == "PONG"));
         }
         let role = Value::Array(vec![Value::BulkString(b"master".to_vec()), Value::Int(0)]);
-        assert!(matches!(said(&role), Said::List(Some(role)) if role == "master"));
+        let Said::List(fields) = said(&role) else {
+            panic!("{role:?}")
+        };
+        assert!(matches!(&fields[..], [Said::Text(role), Said::Other(_)] if role == "master"));
         for other in [Value::Okay, Value::Nil, Value::BulkString(vec![0xff])] {
             assert!(matches!(said(&other), Said::Other(_)), "{other:?}");
         }

@@ -8,7 +8,8 @@ use backend_api::{
     async_trait,
 };
 
-use crate::check::{Driver, PingCheck, RoleCheck};
+use crate::ask::Link;
+use crate::check::{self, Driver, Group};
 use crate::client::FailoverConnection;
 use crate::commands::Commands;
 use crate::config::{Options, Replay, Settings};
@@ -16,6 +17,7 @@ use crate::connect::{Connector, Listener};
 use crate::connection::{Connection, Terms};
 use crate::probe;
 use crate::pubsub::{self, Registry};
+use crate::replication::{Board, Guard};
 use crate::target::Target;
 
 /// The Redis backend. One value serves one group.
@@ -23,6 +25,9 @@ pub struct Redis {
     options: Options,
     commands: Arc<Commands>,
     registry: Arc<Registry>,
+    board: Board<Link>,
+    /// Where reads wait after a switch.
+    guard: Option<Arc<Guard>>,
 }
 
 impl Redis {
@@ -39,6 +44,8 @@ impl Redis {
     fn of(options: Options) -> Self {
         Self {
             registry: Arc::new(Registry::new(options.pubsub_buffer)),
+            board: Board::default(),
+            guard: options.wait_for_replication.map(Guard::new),
             options,
             commands: Arc::default(),
         }
@@ -70,6 +77,20 @@ impl Driver for Redis {
     }
 }
 
+impl Group for Redis {
+    fn board(&self) -> &Board<Link> {
+        &self.board
+    }
+
+    async fn note_position(&self, connection: &Connection) {
+        if self.guard.is_some()
+            && let Ok(Some(said)) = crate::replication::ask(connection).await
+        {
+            connection.noted().note(said);
+        }
+    }
+}
+
 impl FromOptions for Redis {
     type Options = Options;
 
@@ -83,7 +104,7 @@ impl FromOptions for Redis {
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct RedisBuilder {
-    options: Options,
+    pub(crate) options: Options,
 }
 
 impl RedisBuilder {
@@ -146,6 +167,7 @@ impl Backend for Redis {
             slot,
             self.commands.clone(),
             self.registry.clone(),
+            self.guard.clone(),
             &self.options,
         )
     }
@@ -157,12 +179,17 @@ impl Backend for Redis {
         let listener = {
             let signals = dial.signals.clone();
             let address = address.clone();
-            Listener::disconnect(move || {
+            let listener = Listener::disconnect(move || {
                 signals.lost(Error::new(
                     ErrorKind::Lost,
                     format!("the connection to {address} ended"),
                 ));
-            })
+            });
+            let signals = dial.signals.clone();
+            match self.options.maintenance_notices {
+                true => listener.with_maintenance(move || signals.lame_duck()),
+                false => listener,
+            }
         };
         let opening = connector.open(Some(dial.operation), listener);
         let (shared, driver) = tokio::time::timeout(dial.timeout, opening)
@@ -196,7 +223,8 @@ impl Backend for Redis {
     }
 
     async fn prove(&self, connection: &Connection) -> Result<(), Error> {
-        probe::ping_and_role(connection, self.options.allow_replicas).await
+        let asking = probe::ping_and_role(connection, self.options.allow_replicas);
+        tokio::join!(self.note_position(connection), asking).1
     }
 
     async fn promote(&self, to: &Connection, from: Option<&Connection>) -> Result<(), Error> {
@@ -207,12 +235,18 @@ impl Backend for Redis {
         if let Some((what, text)) = pubsub::promote(to.feed(), heard, bound).await? {
             to.signals().notice(what, text);
         }
+        if let Some((guard, from)) = self.guard.as_ref().zip(from) {
+            guard.begin(to, from);
+        }
         Ok(())
     }
 
     async fn drain(&self, connection: &Connection, leases: Leases) {
         // Operations under way may still publish on it.
         leases.ended().await;
+        if let Some(guard) = &self.guard {
+            guard.drained(connection.signals().generation());
+        }
         connection.feed().leave().await;
     }
 
@@ -221,11 +255,15 @@ impl Backend for Redis {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new().serving_again_after_drain()
+        let capabilities = Capabilities::new().serving_again_after_drain();
+        match self.options.maintenance_notices {
+            true => capabilities.announcing_lame_duck(),
+            false => capabilities,
+        }
     }
 
     fn checks(&self) -> Vec<Arc<dyn HealthCheck<Self>>> {
-        vec![Arc::new(PingCheck), Arc::new(RoleCheck)]
+        check::all()
     }
 
     fn default_checks(&self) -> Vec<String> {

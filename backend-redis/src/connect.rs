@@ -32,27 +32,44 @@ pub(crate) type OnDisconnect = Arc<dyn Fn() + Send + Sync>;
 pub(crate) struct Listener {
     disconnect: Option<OnDisconnect>,
     message: Option<OnMessage>,
+    maintenance: Option<Arc<dyn Fn() + Send + Sync>>,
 }
+
+/// What a server calls out when it, or the part of it that answers here, is about to move or to fail over. What it calls out
+/// when that is done says nothing: whoever is a lame duck by then has been left.
+const MAINTENANCE: [&str; 3] = ["MOVING", "MIGRATING", "FAILING_OVER"];
 
 impl Listener {
     pub(crate) fn disconnect(tell: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
             disconnect: Some(Arc::new(tell)),
-            message: None,
+            ..Self::default()
         }
+    }
+
+    /// The server is asked to announce its maintenance, and `tell` is called when it does.
+    pub(crate) fn with_maintenance(mut self, tell: impl Fn() + Send + Sync + 'static) -> Self {
+        self.maintenance = Some(Arc::new(tell));
+        self
     }
 
     /// For a socket that subscribes: with RESP2 nothing else can be done on it.
     pub(crate) fn messages(tell: OnMessage) -> Self {
         Self {
-            disconnect: None,
             message: Some(tell),
+            ..Self::default()
         }
     }
 
     fn hear(&self, push: redis::PushInfo) {
         if push.kind == redis::PushKind::Disconnection {
             if let Some(tell) = &self.disconnect {
+                tell();
+            }
+        } else if let redis::PushKind::Other(word) = &push.kind {
+            if let Some(tell) = &self.maintenance
+                && MAINTENANCE.contains(&word.as_str())
+            {
                 tell();
             }
         } else if let Some(tell) = &self.message
@@ -120,6 +137,7 @@ impl Connector {
             .set_connection_timeout(None)
             .set_response_timeout(response_timeout);
         let mut sift = None;
+        let maintenance = listener.maintenance.is_some();
         if protocol == ProtocolVersion::RESP3 {
             let listener = listener.clone();
             config = config.set_push_sender(move |push: redis::PushInfo| {
@@ -133,13 +151,15 @@ impl Connector {
         match address {
             Address::Tcp(host, port) => {
                 let stream = self.tcp.connect(host, *port, address).await?;
-                self.handshake(protocol, config, sift, stream).await
+                self.handshake(protocol, config, sift, maintenance, stream)
+                    .await
             }
             #[cfg(feature = "tls")]
             Address::Tls(host, port) => {
                 let stream = self.tcp.connect(host, *port, address).await?;
                 let stream = crate::tls::wrap(host, stream, &self.target).await?;
-                self.handshake(protocol, config, sift, stream).await
+                self.handshake(protocol, config, sift, maintenance, stream)
+                    .await
             }
             #[cfg(not(feature = "tls"))]
             Address::Tls(..) => Err(Failure::Error(crate::target::without_tls())),
@@ -147,7 +167,8 @@ impl Connector {
                 let stream = UnixStream::connect(path)
                     .await
                     .map_err(|error| stream::of_io(&error, address))?;
-                self.handshake(protocol, config, sift, stream).await
+                self.handshake(protocol, config, sift, maintenance, stream)
+                    .await
             }
         }
     }
@@ -157,6 +178,7 @@ impl Connector {
         protocol: ProtocolVersion,
         config: AsyncConnectionConfig,
         sift: Option<OnMessage>,
+        maintenance: bool,
         stream: S,
     ) -> Result<(MultiplexedConnection, Driver), Failure>
     where
@@ -175,10 +197,23 @@ impl Connector {
                 error::of_setup(&error, &self.target.address, with_password).into()
             }
         })?;
-        match &self.target.client_name {
-            None => Ok((connection, driver)),
-            Some(name) => self.name(name, connection, driver).await,
+        let mut opened = (connection, driver);
+        if let Some(name) = &self.target.client_name {
+            let mut command = redis::cmd("CLIENT");
+            command.arg("SETNAME").arg(name);
+            self.say(&command, &mut opened)
+                .await?
+                .map_err(|error| error::of_setup(&error, &self.target.address, false))?;
         }
+        if maintenance && protocol == ProtocolVersion::RESP3 {
+            let mut command = redis::cmd("CLIENT");
+            command.arg("MAINT_NOTIFICATIONS").arg("ON");
+            // Members are dialled by their names, so where a server moves to is not asked for.
+            command.arg("moving-endpoint-type").arg("none");
+            // Most servers do not know it, and it may be forbidden: without it nothing is lost but the notice.
+            let _refused = self.say(&command, &mut opened).await?;
+        }
+        Ok(opened)
     }
 
     /// As whom to speak, in the driver's words.
@@ -196,30 +231,23 @@ impl Connector {
         info
     }
 
-    /// The driver has to run for a command to be answered, and it is not spawned yet.
-    async fn name(
+    /// One command of the handshake. The driver has to run for it to be answered, and it is not spawned yet. What takes longer
+    /// than the response timeout is answered with that; the outer error is the end of the connection.
+    async fn say(
         &self,
-        name: &str,
-        mut connection: MultiplexedConnection,
-        mut driver: Driver,
-    ) -> Result<(MultiplexedConnection, Driver), Failure> {
-        let ended = || {
-            Error::new(
+        command: &redis::Cmd,
+        (connection, driver): &mut (MultiplexedConnection, Driver),
+    ) -> Result<redis::RedisResult<redis::Value>, Error> {
+        tokio::select! {
+            answer = connection.send_packed_command(command) => {
+                Ok(answer.and_then(redis::Value::extract_error))
+            }
+            () = driver => Err(Error::new(
                 ErrorKind::Lost,
                 format!("{} ended the connection", self.target.address),
             )
-            .with_operation("connect")
-        };
-        let mut command = redis::cmd("CLIENT");
-        command.arg("SETNAME").arg(name);
-        let answer = tokio::select! {
-            answer = connection.send_packed_command(&command) => answer,
-            () = &mut driver => return Err(ended().into()),
-        };
-        answer
-            .and_then(redis::Value::extract_error)
-            .map_err(|error| error::of_setup(&error, &self.target.address, false))?;
-        Ok((connection, driver))
+            .with_operation("connect")),
+        }
     }
 }
 

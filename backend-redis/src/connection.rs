@@ -15,6 +15,7 @@ use crate::config::Settings;
 use crate::connect::{Connector, Driver};
 use crate::dedicated::Dedicated;
 use crate::pubsub::{Feed, Keeper, Origin, Registry};
+use crate::replication::Noted;
 use crate::target::Address;
 
 /// A live link to a member. All clones are the same link.
@@ -37,6 +38,9 @@ struct Inner {
     heartbeat: Duration,
     /// The keeper of the feed was started.
     kept: AtomicBool,
+    noted: Arc<Noted>,
+    #[cfg(feature = "lag-aware")]
+    rest: crate::check::Session,
 }
 
 /// What a dial says about the connection that comes of it.
@@ -123,6 +127,9 @@ impl Connection {
                 feed,
                 heartbeat: terms.heartbeat,
                 kept: AtomicBool::new(false),
+                noted: Arc::default(),
+                #[cfg(feature = "lag-aware")]
+                rest: crate::check::Session::default(),
             }),
         }
     }
@@ -173,6 +180,17 @@ impl Connection {
     /// Its part in pub/sub.
     pub(crate) fn feed(&self) -> &Arc<Feed> {
         &self.inner.feed
+    }
+
+    /// What its server last said that it had acknowledged.
+    pub(crate) fn noted(&self) -> &Arc<Noted> {
+        &self.inner.noted
+    }
+
+    /// What the check `lag-aware` keeps between two probes.
+    #[cfg(feature = "lag-aware")]
+    pub(crate) fn rest(&self) -> &crate::check::Session {
+        &self.inner.rest
     }
 
     /// Starts the task that keeps the feed, once. Most connections never need it.

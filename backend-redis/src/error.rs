@@ -5,8 +5,8 @@ use std::error::Error as StdError;
 use std::io;
 use std::sync::Arc;
 
-use backend_api::{Error, ErrorKind};
-use redis::{RedisError, ServerError};
+use backend_api::{Error, ErrorKind, Fate};
+use redis::{RedisError, ServerError, ServerErrorKind};
 
 use crate::target::Address;
 use crate::words;
@@ -31,6 +31,50 @@ pub(crate) fn cause(error: &RedisError) -> Option<&Error> {
         .downcast_ref::<Arc<dyn StdError + Send + Sync>>()
         .map_or(held, |arc| &**arc);
     held.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()
+}
+
+/// What became of an operation that failed like this. Only what is certain is called not applied.
+pub(crate) fn fate(error: &RedisError) -> Option<Fate> {
+    if let Some(ours) = cause(error) {
+        return ours.fate();
+    }
+    let refused = match error.kind() {
+        // Never sent.
+        redis::ErrorKind::Client | redis::ErrorKind::InvalidClientConfig => true,
+        // EXEC refused the whole.
+        redis::ErrorKind::Server(ServerErrorKind::ExecAbort) => true,
+        // Of a pipeline others were applied; only the error of a single command has a source.
+        _ => error
+            .source()
+            .and_then(|source| source.downcast_ref())
+            .is_some_and(is_refusal),
+    };
+    Some(if refused {
+        Fate::NotApplied
+    } else {
+        Fate::MayHaveBeenApplied
+    })
+}
+
+/// The codes with which Redis refuses a command, beside those that redis-rs knows by a kind.
+const REFUSALS: [&str; 9] = [
+    "WRONGTYPE",
+    "OOM",
+    "MISCONF",
+    "NOREPLICAS",
+    "NOAUTH",
+    "BUSY",
+    "BUSYKEY",
+    "BUSYGROUP",
+    "NOGROUP",
+];
+
+/// One command was refused. What a script answers is told by the place in it that the server adds (by its beginning, before
+/// Redis 7): there is no code for that.
+fn is_refusal(said: &ServerError) -> bool {
+    let details = said.details().unwrap_or_default();
+    let of_script = details.contains("script: ") || details.starts_with("Error running script");
+    (said.kind().is_some() || REFUSALS.contains(&said.code())) && !of_script
 }
 
 /// Why a connection could not be opened.

@@ -45,6 +45,7 @@
 //! replay = "reads"             # never | reads | all
 //! pubsub_heartbeat = "1s"      # how often the connection of the subscriptions is asked whether it lives
 //! pubsub_buffer = 8192         # unread messages that one stream holds
+//! wait_for_replication = "2s"  # reads after a switch, see below; off by default
 //!
 //! [[member]]
 //! name = "east"
@@ -73,6 +74,57 @@
 //! A planned move loses nothing: the new active confirms everything before traffic moves, and the old one is left after
 //! its last message was read. A member that refuses a subscription does not stop a move; one that does not answer stops
 //! it only while the old one is well heard. [`Delivery`] is the choice between overlap and one source at a time.
+//!
+//! # Checks
+//!
+//! `check = [".."]` of `[group.health]` names them; all that are named have to pass. Their options stand in `[backend]`.
+//!
+//! | name | passes | options |
+//! |---|---|---|
+//! | `ping`, `role` | the default: it answers, and is a master (or `allow_replicas`) | |
+//! | `lag` | it is no replica, or one that is close enough to its master: [`LagCheck`] | `lag_bytes`, `lag_time` |
+//! | `write-read` | what is written can be read: [`WriteReadCheck`] | `check_key` |
+//! | `lag-aware` | Redis Enterprise calls it available; feature `redis-lag-aware` or `fred-lag-aware` of failover-core | `rest_lag_tolerance`, `rest_local`; `rest_url`, `rest_username`, `rest_password`, `rest_ca_file` of the member |
+//!
+//! # Announced maintenance
+//!
+//! Through redis-rs only: `Fred` refuses the option.
+//!
+//! With `maintenance_notices = true` a server is asked, as a connection is opened by RESP3, to announce its maintenance
+//! (`CLIENT MAINT_NOTIFICATIONS ON`; Redis Enterprise and Redis Cloud do). A member that announces `MOVING`, `MIGRATING` or
+//! `FAILING_OVER` is a lame duck, and what happens then stands in `[group.lame_duck]`. A server that refuses, or does not
+//! answer within `timeouts.operation`, is used without.
+//!
+//! # Was it applied?
+//!
+//! `FailoverConnection::fate` says of any failed operation whether it was not applied or may have been. Through fred the
+//! error itself says it: [`Error::fate`](backend_api::Error::fate).
+//!
+//! # Reads after a switch
+//!
+//! Through redis-rs only: `Fred` refuses the option.
+//!
+//! Redis replicates after it has acknowledged, so a replica that takes over can lack acknowledged writes. With
+//! `wait_for_replication = "2s"`, where the new active was a replica of the old one, reads after a switch wait until it has
+//! what the old one acknowledged (`INFO replication` of both, asked only after a switch and with the checks), or fail with
+//! [`ErrorKind::Unhealthy`](backend_api::ErrorKind::Unhealthy) and fate `NotApplied`. What is certain depends on what can be known:
+//!
+//! | the old active | what a read sees |
+//! |---|---|
+//! | answers (planned moves, drains) | everything that was acknowledged before the read was asked for, also during the drain |
+//! | is dead or silent | everything acknowledged before the last `ping` check or proof of it began (`health.interval`); what came after that cannot be known |
+//! | was made a replica itself | as if it were dead: what it acknowledged as a master |
+//!
+//! | the new active | reads |
+//! |---|---|
+//! | has it | are served at once |
+//! | still follows, and lacks some of it | wait, until `wait_for_replication` after the switch; then they fail at once until it has caught up |
+//! | was promoted without some of it | fail at once until `wait_for_replication` after the switch; then they are served, since nothing better ever comes, and an event `Notice` (`writes_lost`) has told it |
+//! | has no history in common (independent databases, a server that started empty) or may not be asked | are served at once: nothing is guaranteed |
+//!
+//! Reads are what the server's command table calls so, pipelines with one of them, and WATCH; scripts and writes that return
+//! what was there are not held back. The guarantee is about the two members of one switch. Offsets count bytes and not writes:
+//! a master that has other replicas also sends them a PING every ten seconds, which counts like a write.
 //!
 //! Not there yet:
 //!
@@ -105,6 +157,7 @@ mod error;
 mod fred;
 mod probe;
 mod pubsub;
+mod replication;
 mod stream;
 mod target;
 #[cfg(feature = "tls")]
@@ -113,7 +166,9 @@ mod words;
 
 #[cfg(feature = "redis-rs")]
 pub use backend::{Redis, RedisBuilder};
-pub use check::{Driver, PingCheck, RoleCheck};
+#[cfg(feature = "lag-aware")]
+pub use check::LagAwareCheck;
+pub use check::{Driver, LagCheck, PingCheck, RoleCheck, WriteReadCheck};
 #[cfg(feature = "redis-rs")]
 pub use client::FailoverConnection;
 pub use config::{Options, Replay, Settings};

@@ -7,14 +7,16 @@
 
 use backend_api::{Error, ErrorKind};
 
+#[cfg(feature = "lag-aware")]
+use crate::target::Target;
 use crate::words;
 
 /// What a server answered, as far as it matters here.
 #[derive(Debug)]
 pub(crate) enum Said {
     Text(String),
-    /// An array or another list, by its first element if that is a text.
-    List(Option<String>),
+    /// An array or another list.
+    List(Vec<Said>),
     /// An error: its first word and the rest.
     Refused(String, Option<String>),
     /// What kind of answer it was, without its content.
@@ -26,9 +28,32 @@ pub(crate) trait Ask: Sync {
     fn ask(&self, questions: &[&[&str]]) -> impl Future<Output = Result<Vec<Said>, Error>> + Send;
 }
 
+/// A connection to a member, as far as checks and what follows a switch look at it.
+pub(crate) trait Watched: Ask {
+    /// Asks on the same socket, and neither holds it open nor ends it.
+    type Link: Ask + Clone + Send + Sync + 'static;
+
+    fn link(&self) -> Self::Link;
+
+    #[cfg(feature = "lag-aware")]
+    fn target(&self) -> &Target;
+
+    /// What the check `lag-aware` keeps between two probes.
+    #[cfg(feature = "lag-aware")]
+    fn rest(&self) -> &crate::check::Session;
+
+    /// Runs a task that ends with the connection at the latest. `false` once it is retired.
+    #[cfg(feature = "lag-aware")]
+    fn run(&self, task: impl Future<Output = ()> + Send + 'static) -> bool;
+
+    /// The error of what the end of this connection interrupted.
+    #[cfg(feature = "lag-aware")]
+    fn ended(&self) -> Error;
+}
+
 const PING: &[&str] = &["PING"];
 const ROLE: &[&str] = &["ROLE"];
-const INFO: &[&str] = &["INFO", "replication"];
+pub(crate) const INFO: &[&str] = &["INFO", "replication"];
 
 /// PING and ROLE in one round trip.
 pub(crate) async fn ping_and_role(
@@ -51,7 +76,7 @@ pub(crate) async fn role(connection: &impl Ask, allow_replicas: bool) -> Result<
     judge_role(connection, answer, allow_replicas).await
 }
 
-async fn one(connection: &impl Ask, question: &[&str]) -> Result<Said, Error> {
+pub(crate) async fn one(connection: &impl Ask, question: &[&str]) -> Result<Said, Error> {
     let mut answers = connection.ask(&[question]).await?;
     answers
         .pop()
@@ -78,7 +103,10 @@ async fn judge_role(
     allow_replicas: bool,
 ) -> Result<(), Error> {
     let role = match &answer {
-        Said::List(first) => first.clone(),
+        Said::List(fields) => match fields.first() {
+            Some(Said::Text(role)) => Some(role.clone()),
+            _ => None,
+        },
         Said::Refused(code, details) if words::is_withheld(code, details.as_deref()) => {
             // Managed services forbid ROLE to their users, and answer the same question here.
             match one(connection, INFO).await? {
@@ -116,7 +144,7 @@ fn role_in_info(info: &str) -> Option<&str> {
         .map(str::trim)
 }
 
-fn refusal(command: &str, code: &str, details: Option<&str>) -> Error {
+pub(crate) fn refusal(command: &str, code: &str, details: Option<&str>) -> Error {
     if let Some(kind) = words::state(code, details) {
         return words::condemnation(kind, code);
     }
@@ -151,7 +179,7 @@ mod tests {
         assert!(judge_ping(&Said::Text("PONG".into())).is_ok());
         for other in [
             Said::Text("PING".into()),
-            Said::List(None),
+            Said::List(Vec::new()),
             Said::Other("nil"),
         ] {
             let error = judge_ping(&other).unwrap_err();

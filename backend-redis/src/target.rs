@@ -44,6 +44,9 @@ pub(crate) struct Target {
     pub(crate) client_name: Option<String>,
     #[cfg_attr(not(feature = "tls"), allow(dead_code))]
     pub(crate) ca_file: Option<PathBuf>,
+    /// Where the REST interface is asked, for the check `lag-aware`.
+    #[cfg(feature = "lag-aware")]
+    pub(crate) rest: Option<crate::check::Rest>,
 }
 
 impl Target {
@@ -79,6 +82,11 @@ impl Target {
                 "ca_file is for TLS: the url must begin with rediss://",
             ));
         }
+        if cfg!(not(feature = "lag-aware")) && settings.rest_url.is_some() {
+            return Err(refuse(
+                "rest_url needs its check: build failover-core with the feature `redis-lag-aware` or `fred-lag-aware`",
+            ));
+        }
         if db < 0 {
             return Err(refuse("the database number is negative"));
         }
@@ -92,6 +100,8 @@ impl Target {
             password,
             client_name: settings.client_name.clone(),
             ca_file: settings.ca_file.clone(),
+            #[cfg(feature = "lag-aware")]
+            rest: crate::check::Rest::of(settings).map_err(refuse)?,
         })
     }
 }
@@ -176,6 +186,19 @@ mod tests {
         }
         let text = format!("{:?}", Settings::new("redis://app:hunter2@h/1"));
         assert!(text.contains("h:6379"), "{text}");
+    }
+
+    #[test]
+    fn a_rest_interface_needs_its_feature() {
+        let settings = Settings::new("redis://h").rest_url("https://h");
+        let answer = Target::parse(&settings);
+        if cfg!(feature = "lag-aware") {
+            assert!(answer.is_ok());
+        } else {
+            let error = answer.err().unwrap();
+            let advice = "build failover-core with the feature `redis-lag-aware`";
+            assert!(error.message().contains(advice), "{error}");
+        }
     }
 
     #[test]

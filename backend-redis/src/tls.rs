@@ -21,23 +21,37 @@ pub(crate) async fn wrap(
     stream: TcpStream,
     target: &Target,
 ) -> Result<TlsStream<TcpStream>, Error> {
-    let failed = |text: &str| failed(target, text);
-    let name = ServerName::try_from(host.to_owned())
-        .map_err(|_invalid| failed("its name cannot stand in a certificate"))?;
-    TlsConnector::from(config_of(target).await?)
-        .connect(name, stream)
+    over(host, stream, target.ca_file.clone())
         .await
-        .map_err(|error| failed(&format!("TLS failed: {error}")))
+        .map_err(|text| failed(target, &text))
 }
 
-/// Whom to trust for this member. Reading certificates blocks. They are read anew for each dial: they are files that
-/// operators replace.
+/// The same for whoever reports the reason himself.
+pub(crate) async fn over(
+    host: &str,
+    stream: TcpStream,
+    ca_file: Option<PathBuf>,
+) -> Result<TlsStream<TcpStream>, String> {
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_invalid| "its name cannot stand in a certificate".to_owned())?;
+    TlsConnector::from(read(ca_file).await?)
+        .connect(name, stream)
+        .await
+        .map_err(|error| format!("TLS failed: {error}"))
+}
+
+/// Whom to trust for this member, for a driver that wraps its streams itself.
+#[cfg(feature = "fred")]
 pub(crate) async fn config_of(target: &Target) -> Result<Arc<ClientConfig>, Error> {
-    let ca_file = target.ca_file.clone();
+    let config = read(target.ca_file.clone()).await;
+    config.map_err(|text| failed(target, &text))
+}
+
+/// Reading certificates blocks. They are read anew for each dial: they are files that operators replace.
+async fn read(ca_file: Option<PathBuf>) -> Result<Arc<ClientConfig>, String> {
     tokio::task::spawn_blocking(move || config(ca_file))
         .await
-        .map_err(|error| failed(target, &format!("TLS could not be set up: {error}")))?
-        .map_err(|text| failed(target, &text))
+        .map_err(|error| format!("TLS could not be set up: {error}"))?
 }
 
 fn failed(target: &Target, text: &str) -> Error {

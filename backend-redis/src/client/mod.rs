@@ -16,7 +16,7 @@ mod work;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend_api::{Error, ErrorKind, Generation, Lease, Outcome, Slot};
+use backend_api::{Error, ErrorKind, Fate, Generation, Lease, Outcome, Slot};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
@@ -25,6 +25,7 @@ use crate::config::{Options, Replay};
 use crate::connection::Connection;
 use crate::error;
 use crate::pubsub::Registry;
+use crate::replication::Guard;
 use judge::{Judge, Socket};
 use pin::Pin;
 use route::Route;
@@ -80,6 +81,7 @@ struct Shared {
     allow_replicas: bool,
     cursors: scan::Cursors,
     registry: Arc<Registry>,
+    guard: Option<Arc<Guard>>,
 }
 
 impl FailoverConnection {
@@ -87,6 +89,7 @@ impl FailoverConnection {
         slot: Slot<Connection>,
         commands: Arc<Commands>,
         registry: Arc<Registry>,
+        guard: Option<Arc<Guard>>,
         options: &Options,
     ) -> Self {
         Self {
@@ -97,6 +100,7 @@ impl FailoverConnection {
                 allow_replicas: options.allow_replicas,
                 cursors: scan::Cursors::default(),
                 registry,
+                guard,
             }),
             cached: None,
             pin: None,
@@ -110,12 +114,30 @@ impl FailoverConnection {
         error::cause(error)
     }
 
+    /// What became of an operation that failed, whoever says so: this connection, the server, or redis-rs. `None` where there
+    /// was nothing to apply (a read).
+    ///
+    /// `NotApplied` is said only where it is certain:
+    ///
+    /// - An error of the server is its refusal of one command, and nothing of that was applied. Exceptions: what a script
+    ///   answers (it may have written before it failed), and codes that Redis itself does not have. A script that answers
+    ///   with an error of its own should use a code of its own and not `ERR`, or it is taken for a refusal.
+    /// - Of a pipeline whose commands failed in part the others were applied. A transaction that EXEC refused was not.
+    pub fn fate(error: &RedisError) -> Option<Fate> {
+        error::fate(error)
+    }
+
     /// The lease of an ordinary operation on the shared socket, if nothing stands in its way.
     fn quick_lease(&self, route: Route) -> Option<Lease<Connection>> {
         if route != Route::Shared || self.pin.is_some() {
             return None;
         }
         let lease = self.slot.try_lease().ok()?;
+        if let Some(guard) = &self.shared.guard
+            && guard.watches(lease.generation())
+        {
+            return None;
+        }
         (!lease.connection().has_ended()).then_some(lease)
     }
 
@@ -154,7 +176,9 @@ impl FailoverConnection {
     async fn run_apart<W: Work>(&mut self, work: W, route: Route) -> RedisResult<W::Answer> {
         let (own_time, scans) = match route {
             Route::Refused(text) => {
-                let error = Error::new(ErrorKind::Unsupported, text).with_operation(work.name());
+                let error = Error::new(ErrorKind::Unsupported, text)
+                    .with_operation(work.name())
+                    .with_fate(Fate::NotApplied);
                 return Err(error::wrap(error));
             }
             Route::Blocking(time) | Route::Wait(time) => (time, false),

@@ -31,7 +31,11 @@ impl FailoverConnection {
     ) -> Result<RedisResult<W::Answer>, Failed<W::Answer>> {
         if scans && let Err(moved) = self.check_cursors(work, lease.epoch()) {
             lease.finish(Outcome::Neutral);
-            return Ok(Err(error::wrap(moved.with_operation(work.name()))));
+            return Ok(Err(error::wrap(
+                moved
+                    .with_operation(work.name())
+                    .with_fate(Fate::NotApplied),
+            )));
         }
         if lease.connection().has_ended() {
             // The engine is about to replace it. Sent now, the fate of a write would be unknown; so it is not.
@@ -77,10 +81,26 @@ impl FailoverConnection {
     }
 
     pub(super) async fn lease_for<W: Work>(&self, work: &W) -> RedisResult<Lease<Connection>> {
-        self.slot
-            .lease()
-            .await
-            .map_err(|reason| unavailable(work, reason))
+        let mut passed = None;
+        loop {
+            let lease = self.slot.lease().await;
+            let lease = lease.map_err(|reason| unavailable(work, reason))?;
+            let generation = lease.generation();
+            match &self.shared.guard {
+                Some(guard)
+                    if passed != Some(generation)
+                        && guard.watches(generation)
+                        && work.looks(&self.shared.commands) =>
+                {
+                    // It holds up no drain while it waits, and another may be active afterwards.
+                    drop(lease);
+                    let waited = guard.pass(generation).await;
+                    waited.map_err(|reason| unavailable(work, reason))?;
+                    passed = Some(generation);
+                }
+                _ => return Ok(lease),
+            }
+        }
     }
 
     /// `None` once another active is there and the work may run on it; otherwise what the caller gets.

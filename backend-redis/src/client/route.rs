@@ -126,7 +126,14 @@ pub(super) fn of_pipeline(pipeline: &Pipeline) -> Route {
 
 fn changes_the_client(sub: &[u8]) -> bool {
     [
-        "reply", "tracking", "caching", "setname", "setinfo", "no-evict", "no-touch",
+        "reply",
+        "tracking",
+        "caching",
+        "setname",
+        "setinfo",
+        "no-evict",
+        "no-touch",
+        "maint_notifications",
     ]
     .iter()
     .any(|word| sub.eq_ignore_ascii_case(word.as_bytes()))
@@ -208,6 +215,7 @@ mod tests {
             "client tracking on",
             "CLIENT SETNAME x",
             "CLIENT NO-EVICT on",
+            "CLIENT MAINT_NOTIFICATIONS OFF",
             "SCRIPT DEBUG YES",
             "READONLY",
             "ASKING",

@@ -114,7 +114,11 @@ impl FailoverConnection {
         };
         if scans && let Err(moved) = self.check_cursors(work, lease.epoch()) {
             in_use.give_back();
-            return OnPin::Answer(Err(error::wrap(moved.with_operation(work.name()))));
+            return OnPin::Answer(Err(error::wrap(
+                moved
+                    .with_operation(work.name())
+                    .with_fate(Fate::NotApplied),
+            )));
         }
         let limit = own_time.map(|time| time.saturating_add(lease.connection().operation()));
         let answer = dedicated::bounded(limit, work.send(&mut in_use.socket().link)).await;

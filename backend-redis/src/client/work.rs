@@ -39,6 +39,9 @@ pub(super) trait Work: Send + Sync {
     /// It only reads.
     fn reads(&self, commands: &Commands) -> bool;
 
+    /// Some of it reads, or begins what decides by reading (WATCH): it must not see less than was acknowledged.
+    fn looks(&self, commands: &Commands) -> bool;
+
     /// Its name for errors, never its arguments.
     fn name(&self) -> String;
 
@@ -77,6 +80,10 @@ impl Work for &Cmd {
 
     fn reads(&self, commands: &Commands) -> bool {
         commands.reads(self)
+    }
+
+    fn looks(&self, commands: &Commands) -> bool {
+        commands.reads(self) || name(self) == "WATCH"
     }
 
     fn name(&self) -> String {
@@ -146,6 +153,12 @@ impl Work for Batch<'_> {
         self.pipeline
             .cmd_iter()
             .all(|command| commands.reads(command))
+    }
+
+    fn looks(&self, commands: &Commands) -> bool {
+        self.pipeline
+            .cmd_iter()
+            .any(|command| commands.reads(command))
     }
 
     fn name(&self) -> String {

@@ -51,6 +51,27 @@ pub struct Options {
     pub pubsub_heartbeat: Duration,
     /// How many unread messages one stream holds; what comes beyond that is dropped and counted. Default: 8192.
     pub pubsub_buffer: usize,
+    /// Check `lag`: by how many bytes a replica may be behind its master. Default: as many as it likes.
+    pub lag_bytes: Option<u64>,
+    /// Check `lag`: for how long a replica may be behind its master, or without it. Default: five seconds.
+    #[serde(deserialize_with = "backend_api::duration::required")]
+    pub lag_time: Duration,
+    /// Check `write-read`: the key that is written, with ten seconds to live; `{member}` stands for the member's name.
+    /// Default: `failover:check:{member}`.
+    pub check_key: String,
+    /// Check `lag-aware`: how far Redis Enterprise may be behind. Default: five seconds.
+    #[serde(deserialize_with = "backend_api::duration::required")]
+    pub rest_lag_tolerance: Duration,
+    /// Check `lag-aware`: ask the node that answers about its own endpoint (`/v1/local/..`) and not the whole cluster: for
+    /// a `rest_url` that leads to a load balancer. Default: no.
+    pub rest_local: bool,
+    /// Whether the server is asked to announce its maintenance (Redis Enterprise, by RESP3). A member that announces a
+    /// move, a migration or a fail-over is a lame duck. Servers that know no such announcements are used without. Default: no.
+    pub maintenance_notices: bool,
+    /// How long reads wait after a switch until the new active has what the old one acknowledged, where the members are
+    /// replicas of one another; the crate's page says what is guaranteed. Default: they do not wait, and nothing is asked.
+    #[serde(deserialize_with = "backend_api::duration::optional")]
+    pub wait_for_replication: Option<Duration>,
 }
 
 impl Default for Options {
@@ -63,6 +84,13 @@ impl Default for Options {
             keepalive: None,
             pubsub_heartbeat: Duration::from_secs(1),
             pubsub_buffer: 8192,
+            lag_bytes: None,
+            lag_time: Duration::from_secs(5),
+            check_key: "failover:check:{member}".to_owned(),
+            rest_lag_tolerance: Duration::from_secs(5),
+            rest_local: false,
+            maintenance_notices: false,
+            wait_for_replication: None,
         }
     }
 }
@@ -84,6 +112,16 @@ impl Options {
         }
         if self.pubsub_heartbeat.is_zero() {
             return zero("pubsub_heartbeat");
+        }
+        if self.lag_time.is_zero() {
+            return zero("lag_time");
+        }
+        if self.wait_for_replication.is_some_and(|time| time.is_zero()) {
+            return zero("wait_for_replication");
+        }
+        if self.check_key.is_empty() {
+            let text = "check_key is empty: leave it out, or give it a name such as \"failover:check:{member}\"";
+            return Err(Error::new(ErrorKind::Config, text));
         }
         // More than tokio's channels can count would panic there.
         if !(1..=MOST_UNREAD).contains(&self.pubsub_buffer) {
@@ -133,6 +171,31 @@ mod tests {
             ("pubsub_heartbeat = \"0s\"", "pubsub_heartbeat is zero"),
             ("pubsub_buffer = 0", "between 1 and"),
             ("pubsub_buffer = 9223372036854775807", "between 1 and"),
+        ] {
+            let options: Options = toml::from_str(wrong).unwrap();
+            let error = options.check().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config);
+            assert!(error.message().contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn checks_and_guarantees_have_options() {
+        let some: Options = toml::from_str(
+            "lag_bytes = 1024\nlag_time = \"2s\"\ncheck_key = \"probe\"\nrest_lag_tolerance = \"1s\"\nrest_local = true\n\
+             maintenance_notices = true\nwait_for_replication = \"2s\"",
+        )
+        .unwrap();
+        assert_eq!(some.lag_bytes, Some(1024));
+        assert_eq!(some.wait_for_replication, Some(Duration::from_secs(2)));
+        assert!(some.maintenance_notices && some.rest_local && some.check().is_ok());
+        for (wrong, expected) in [
+            ("lag_time = \"0s\"", "lag_time is zero"),
+            (
+                "wait_for_replication = \"0s\"",
+                "wait_for_replication is zero",
+            ),
+            ("check_key = \"\"", "check_key is empty"),
         ] {
             let options: Options = toml::from_str(wrong).unwrap();
             let error = options.check().unwrap_err();

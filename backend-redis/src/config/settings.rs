@@ -22,6 +22,14 @@ pub struct Settings {
     pub(crate) client_name: Option<String>,
     #[serde(default)]
     pub(crate) ca_file: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) rest_url: Option<String>,
+    #[serde(default)]
+    pub(crate) rest_username: Option<String>,
+    #[serde(default)]
+    pub(crate) rest_password: Option<String>,
+    #[serde(default)]
+    pub(crate) rest_ca_file: Option<PathBuf>,
 }
 
 impl Settings {
@@ -35,6 +43,10 @@ impl Settings {
             db: None,
             client_name: None,
             ca_file: None,
+            rest_url: None,
+            rest_username: None,
+            rest_password: None,
+            rest_ca_file: None,
         }
     }
 
@@ -72,6 +84,33 @@ impl Settings {
         self.ca_file = Some(path.into());
         self
     }
+
+    /// Where the REST interface of this member's Redis Enterprise cluster is: `https://host[:port]`, port 9443 if none is
+    /// given. For the check `lag-aware` (feature `redis-lag-aware` of failover-core). Default: none, and that check fails.
+    #[must_use]
+    pub fn rest_url(mut self, url: impl Into<String>) -> Self {
+        self.rest_url = Some(url.into());
+        self
+    }
+
+    /// As whom the REST interface is asked. Default: as nobody.
+    #[must_use]
+    pub fn rest_credentials(
+        mut self,
+        username: impl Into<String>,
+        password: impl Into<String>,
+    ) -> Self {
+        self.rest_username = Some(username.into());
+        self.rest_password = Some(password.into());
+        self
+    }
+
+    /// A file with the certificates (PEM) that vouch for the REST interface. Default: the system's.
+    #[must_use]
+    pub fn rest_ca_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.rest_ca_file = Some(path.into());
+        self
+    }
 }
 
 /// By hand: neither the password nor the URL, which may hold one.
@@ -87,6 +126,10 @@ impl fmt::Debug for Settings {
             .field("db", &self.db)
             .field("client_name", &self.client_name)
             .field("ca_file", &self.ca_file)
+            .field("rest_url", &self.rest_url.as_ref().map(|_| "***"))
+            .field("rest_username", &self.rest_username)
+            .field("rest_password", &self.rest_password.as_ref().map(|_| "***"))
+            .field("rest_ca_file", &self.rest_ca_file)
             .finish()
     }
 }

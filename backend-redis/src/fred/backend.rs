@@ -7,24 +7,29 @@ use backend_api::{
     async_trait,
 };
 
+use super::ask::Link;
 use super::client::FredClient;
 use super::connect::Connector;
 use super::connection::{FredConnection, Terms};
-use crate::check::{Driver, PingCheck, RoleCheck};
+use crate::check::{self, Driver, Group};
 use crate::config::{Options, Settings};
 use crate::probe;
 use crate::pubsub::{self, Registry};
+use crate::replication::Board;
 use crate::target::Target;
 
 /// The Redis backend through fred. One value serves one group.
 ///
 /// It takes the same configuration as the driver for redis-rs does: the driver is a type, not a word in a file.
 ///
+/// `wait_for_replication` and `maintenance_notices` are not there through fred, and refused.
+///
 /// fred's feature `custom-reconnect-errors` makes a client end itself when it hears READONLY or the like. It works, but a
 /// demoted member then looks lost instead of read-only, so leave it off where you can.
 pub struct Fred {
     options: Options,
     registry: Arc<Registry>,
+    board: Board<Link>,
 }
 
 impl Fred {
@@ -36,6 +41,7 @@ impl Fred {
     fn of(options: Options) -> Self {
         Self {
             registry: Arc::new(Registry::new(options.pubsub_buffer)),
+            board: Board::default(),
             options,
         }
     }
@@ -61,12 +67,26 @@ impl Driver for Fred {
     }
 }
 
+impl Group for Fred {
+    fn board(&self) -> &Board<Link> {
+        &self.board
+    }
+}
+
 impl FromOptions for Fred {
     type Options = Options;
 
     fn from_options(options: Options) -> Result<Self, Error> {
         options.check()?;
-        Ok(Self::of(options))
+        let missing = if options.wait_for_replication.is_some() {
+            "wait_for_replication"
+        } else if options.maintenance_notices {
+            "maintenance_notices"
+        } else {
+            return Ok(Self::of(options));
+        };
+        let text = format!("{missing} is not there through fred: leave it out, or use redis-rs");
+        Err(Error::new(ErrorKind::Config, text))
     }
 }
 
@@ -145,7 +165,7 @@ impl Backend for Fred {
     }
 
     fn checks(&self) -> Vec<Arc<dyn HealthCheck<Self>>> {
-        vec![Arc::new(PingCheck), Arc::new(RoleCheck)]
+        check::all()
     }
 
     fn default_checks(&self) -> Vec<String> {

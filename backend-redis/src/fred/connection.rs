@@ -44,6 +44,8 @@ struct Inner {
     kept: AtomicBool,
     prove: Duration,
     heartbeat: Duration,
+    #[cfg(feature = "lag-aware")]
+    rest: crate::check::Session,
 }
 
 /// What comes of a dial beside the client.
@@ -118,6 +120,8 @@ impl FredConnection {
                 kept: AtomicBool::new(false),
                 prove: terms.prove,
                 heartbeat: terms.heartbeat,
+                #[cfg(feature = "lag-aware")]
+                rest: crate::check::Session::default(),
             }),
         }
     }
@@ -156,6 +160,12 @@ impl FredConnection {
     /// Its part in pub/sub.
     pub(super) fn feed(&self) -> &Arc<Feed> {
         &self.inner.feed
+    }
+
+    /// What the check `lag-aware` keeps between two probes.
+    #[cfg(feature = "lag-aware")]
+    pub(super) fn rest(&self) -> &crate::check::Session {
+        &self.inner.rest
     }
 
     /// Starts the task that keeps the feed, once. Most connections never need it.

@@ -12,10 +12,15 @@
 )]
 
 mod blocking;
+mod checks;
 mod commands;
 mod connect;
+mod fates;
 #[cfg(feature = "fred")]
 mod fred;
+#[cfg(feature = "lag-aware")]
+mod lag_aware;
+mod maintenance;
 mod proofs;
 mod proxy;
 mod replay;

@@ -3,14 +3,18 @@
 use std::time::{Duration, Instant};
 
 use backend_api::{Backend, Error, ErrorKind, Health, Member, Probe};
-use backend_redis::Redis;
+use backend_redis::{Redis, Settings};
 use redis::AsyncCommands;
 
 use crate::server::Server;
 use crate::stand_in::{Link, StandIn};
 
-async fn check(engine: &StandIn, link: &Link, name: &str) -> Result<(), Error> {
-    let member = Member::new(link.name, backend_redis::Settings::new("redis://h"));
+pub(crate) async fn check<B: Backend<Settings = Settings>>(
+    engine: &StandIn<B>,
+    link: &Link<B::Connection>,
+    name: &str,
+) -> Result<(), Error> {
+    let member = Member::new(link.name, Settings::new("redis://h"));
     let checks = engine.backend.checks();
     let check = checks.iter().find(|check| check.name() == name).unwrap();
     let probe = Probe::new(
@@ -61,14 +65,14 @@ async fn without_permission_for_role_info_is_asked() {
     assert_eq!(error.kind(), ErrorKind::ReadOnly, "{error}");
 }
 
-// P156
-#[tokio::test]
-async fn a_loading_server_is_unhealthy() {
+/// A server that loads its data for a good while yet, and the file that it loads: the caller's, to be removed.
+pub(crate) async fn loading() -> (Server, std::path::PathBuf) {
     let mut first = Server::with(&["--dbfilename", "dump.rdb"]).await;
     let () = first.ask("DEBUG POPULATE 50000").await;
     let () = first.ask("SAVE").await;
     let dump = first.directory.join("dump.rdb");
-    let copy = std::env::temp_dir().join(format!("loading-{}.rdb", std::process::id()));
+    let copy =
+        std::env::temp_dir().join(format!("loading-{}-{}.rdb", std::process::id(), first.port));
     std::fs::copy(dump, &copy).unwrap();
     first.kill();
     let directory = copy.parent().unwrap().to_str().unwrap();
@@ -85,11 +89,18 @@ async fn a_loading_server_is_unhealthy() {
         "1024",
     ])
     .await;
+    (slow, copy)
+}
+
+// P156
+#[tokio::test]
+async fn a_loading_server_is_unhealthy() {
+    let (slow, file) = loading().await;
     let (mut engine, _client) = StandIn::new(Redis::builder());
     let link = engine.connect("east", slow.settings()).await.unwrap();
     let proof = engine.backend.prove(&link.connection).await.unwrap_err();
     let ping = check(&engine, &link, "ping").await.unwrap_err();
-    std::fs::remove_file(copy).unwrap();
+    std::fs::remove_file(file).unwrap();
     for error in [proof, ping] {
         assert_eq!(error.kind(), ErrorKind::Unhealthy, "{error}");
         assert!(error.message().contains("LOADING"), "{error}");

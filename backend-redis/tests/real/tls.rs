@@ -17,7 +17,7 @@ echo subjectAltName=IP:127.0.0.1 > names
 openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.pem
 ";
 
-fn certificates(directory: &Path) {
+pub(crate) fn certificates(directory: &Path) {
     let made = Command::new("sh")
         .args(["-e", "-c", MAKE])
         .current_dir(directory)

@@ -12,12 +12,14 @@
     )
 )]
 
+mod checks;
 mod fleet;
 #[cfg(feature = "fred")]
 mod fred;
 mod leaks;
 mod loss;
 mod moves;
+mod replication;
 mod roles;
 #[cfg(feature = "fred")]
 #[path = "."]

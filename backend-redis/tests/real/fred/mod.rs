@@ -2,6 +2,7 @@
 //! holds through it (P164), and what only fred makes difficult.
 
 mod blocking;
+mod checks;
 mod connect;
 mod listen;
 mod proofs;

@@ -2,33 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use backend_api::{Backend, Error, ErrorKind, Health, Member, Probe};
-use backend_redis::{Fred, FredConnection, Options};
+use backend_api::{Backend, ErrorKind};
+use backend_redis::Options;
 
 use super::{engine, with};
+use crate::proofs::check;
 use crate::server::Server;
-use crate::stand_in::{Link, StandIn};
-
-async fn check(
-    engine: &StandIn<Fred>,
-    link: &Link<FredConnection>,
-    name: &str,
-) -> Result<(), Error> {
-    let member = Member::new(link.name, backend_redis::Settings::new("redis://h"));
-    let checks = engine.backend.checks();
-    let check = checks.iter().find(|check| check.name() == name).unwrap();
-    let probe = Probe::new(
-        &engine.backend,
-        &member,
-        &link.connection,
-        Duration::from_secs(1),
-    );
-    match check.check(probe).await {
-        Health::Healthy => Ok(()),
-        Health::Unhealthy(reason) => Err(reason),
-        Health::Inconclusive => panic!("inconclusive"),
-    }
-}
+use crate::stand_in::StandIn;
 
 // P157, P164
 #[tokio::test]
