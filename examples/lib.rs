@@ -13,6 +13,6 @@
 //! A package with nothing but examples still needs a library target; that is what this file is for. It also has the
 //! examples of the README compiled, where everything that they use is at hand.
 
-#[cfg(all(doctest, feature = "redis"))]
+#[cfg(all(doctest, feature = "redis", feature = "nats"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -6,7 +6,7 @@
 //!
 //! **Lost**: its PUBLISH was answered, and it never came; within two seconds after the end. Also where the server answered
 //! that nobody listened. **Doubled**: it came more than once. **Failed**: its PUBLISH was an error, which is no loss: its
-//! publisher knows. Each message belongs to the last move that had begun before it was published, so calm counts too.
+//! publisher knows. Each message belongs to the last move that had begun when its PUBLISH ended, so calm counts too.
 //!
 //! **Silence**: the longest time between two messages that came for the first time, from the move's beginning to the next
 //! one's.
@@ -96,11 +96,11 @@ struct Tally {
 /// What was sent and what came in one round, by number.
 #[derive(Default)]
 struct Log {
-    /// When each was sent.
-    sent: Vec<Instant>,
-    /// Who were answered.
-    answered: Vec<usize>,
-    failed: Vec<usize>,
+    sent: usize,
+    /// Whose PUBLISH was answered, and when.
+    answered: Vec<(usize, Instant)>,
+    /// Whose was an error, and when.
+    failed: Vec<(usize, Instant)>,
     came: Vec<(usize, Instant)>,
 }
 
@@ -234,16 +234,17 @@ async fn publish<S: Talks>(
         }
         let number = {
             let mut log = lock(&log);
-            log.sent.push(Instant::now());
-            log.sent.len() - 1
+            log.sent += 1;
+            log.sent - 1
         };
         let (client, log) = (client.clone(), log.clone());
         under_way.spawn(async move {
             let answer = S::publish(client, number.to_string()).await;
+            let ended = (number, Instant::now());
             let mut log = lock(&log);
             match answer {
-                Ok(_heard) => log.answered.push(number),
-                Err(_error) => log.failed.push(number),
+                Ok(_heard) => log.answered.push(ended),
+                Err(_error) => log.failed.push(ended),
             }
         });
         while under_way.try_join_next().is_some() {}
@@ -253,7 +254,7 @@ async fn publish<S: Talks>(
 
 impl Log {
     fn counts(&self) -> Vec<usize> {
-        let mut counts = vec![0; self.sent.len()];
+        let mut counts = vec![0; self.sent];
         for (number, _at) in &self.came {
             if let Some(count) = counts.get_mut(*number) {
                 *count += 1;
@@ -264,16 +265,19 @@ impl Log {
 
     fn missing(&self) -> usize {
         let counts = self.counts();
-        let missing = |number: &&usize| counts[**number] == 0;
+        let missing = |(number, _at): &&(usize, Instant)| counts[*number] == 0;
         self.answered.iter().filter(missing).count()
     }
 
-    /// Of what was sent from `begin` to `end`.
+    /// Of what was published from `begin` to `end`.
     fn tally(&self, begin: Instant, end: Instant) -> Tally {
         let counts = self.counts();
-        let within = |number: &usize| (begin..end).contains(&self.sent[*number]);
-        let answered: Vec<_> = self.answered.iter().copied().filter(within).collect();
-        let mut known = vec![false; self.sent.len()];
+        let within = |ended: &[(usize, Instant)]| -> Vec<usize> {
+            let within = ended.iter().filter(|(_, at)| (begin..end).contains(at));
+            within.map(|(number, _at)| *number).collect()
+        };
+        let (answered, failed) = (within(&self.answered), within(&self.failed));
+        let mut known = vec![false; self.sent];
         let fresh = self.came.iter().filter(|(number, _at)| {
             (known.get_mut(*number)).is_some_and(|known| !std::mem::replace(known, true))
         });
@@ -283,13 +287,12 @@ impl Log {
             .filter(|pause| pause[1] > begin && pause[0] < end);
         Tally {
             published: answered.len(),
-            failed: self.failed.iter().copied().filter(within).count(),
-            lost: answered
-                .iter()
+            failed: failed.len(),
+            lost: (answered.iter())
                 .filter(|number| counts[**number] == 0)
                 .count(),
-            doubled: (0..self.sent.len())
-                .filter(|number| within(number) && counts[*number] > 1)
+            doubled: (answered.iter().chain(&failed))
+                .filter(|number| counts[**number] > 1)
                 .count(),
             silence: pauses
                 .map(|pause| pause[1] - pause[0])
@@ -351,9 +354,11 @@ mod tests {
         let zero = Instant::now();
         let at = |millis| zero + Duration::from_millis(millis);
         let log = Log {
-            sent: (0..6).map(|number| at(number * 10)).collect(),
-            answered: vec![0, 1, 2, 4, 5],
-            failed: vec![3],
+            sent: 6,
+            answered: [0, 1, 2, 4, 5]
+                .map(|number| (number, at(number as u64 * 10)))
+                .to_vec(),
+            failed: vec![(3, at(30))],
             // 1 never comes; 3 failed and comes all the same; 4 comes twice.
             came: vec![
                 (0, at(1)),

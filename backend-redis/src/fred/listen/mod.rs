@@ -1,8 +1,8 @@
 //! The sockets of the subscriptions, for whoever uses fred.
 //!
 //! They are opened here and not by fred, whose own pub/sub cannot say what a [`Keeper`](crate::pubsub::Keeper) has to
-//! know. In fred 10.1 a subscribe returns when it is written and drops the server's confirmation; a refusal then answers
-//! whatever command comes next; a message does not say which pattern it came by, and its channel has to be UTF-8; keyspace
+//! know. In fred 10.1 a subscribe returns when it is written and drops the server's confirmation; a refusal is dropped too,
+//! or taken for the answer to whatever is in flight; a message does not say which pattern it came by, and its channel has to be UTF-8; keyspace
 //! events are taken out; and a reader that falls behind loses messages. So this socket speaks RESP2 itself, which every
 //! server knows and which needs few words for this: AUTH, CLIENT SETNAME, PING, and the six that subscribe and unsubscribe.
 //! No SELECT: published messages know no database.

@@ -229,7 +229,7 @@ mod tests {
                 .map(|answer| answer.as_ref().err().map(|refused| &*refused.code))
                 .collect();
             assert_eq!(codes, [None, None, Some("NOPERM"), None], "{size}");
-            let heard = heard.lock().unwrap();
+            let heard = std::mem::take(&mut *heard.lock().unwrap());
             let heard: Vec<_> = heard.iter().map(|(k, c, p)| (*k, &**c, &**p)).collect();
             let expected = [
                 (Kind::Channel, "a", "1\r\n2"),
