@@ -5,6 +5,8 @@
 //! - `drill`: real servers, real faults, and how long the traffic stood still (`cargo drill redis kill`).
 //! - `nats_active_passive`: a group over the nodes of a real NATS cluster, through a switch, a drain, a shutdown and a kill
 //!   (`cargo run --release --example nats_active_passive --features nats`).
+//! - `redis_multi_db`: two real Redis databases with weights, through a kill, a failback and a drain, with commands and
+//!   messages all the time (`cargo redis-multi-db`).
 //! - `custom_backend`: a backend of one's own in 120 lines, and the conformance suite over it.
 //! - `fleet`: ten thousand clients in virtual time, and what they do to three brokers (`cargo fleet`).
 //!
