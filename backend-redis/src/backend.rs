@@ -13,9 +13,11 @@ use crate::client::FailoverConnection;
 use crate::commands::Commands;
 use crate::config::{Options, Replay, Settings};
 use crate::connect::{Connector, Listener};
-use crate::connection::{Connection, Terms};
+use crate::connection::{Connection, Terms, lost};
+use crate::place::Place;
 use crate::probe;
 use crate::pubsub::{self, Registry};
+use crate::several;
 use crate::target::Target;
 
 /// The Redis backend. One value serves one group.
@@ -48,6 +50,50 @@ impl Redis {
     pub fn options(&self) -> &Options {
         &self.options
     }
+
+    fn terms(&self, dial: Dial<'_, Settings>) -> Terms {
+        Terms {
+            signals: dial.signals,
+            dial: dial.timeout,
+            operation: dial.operation,
+            prove: dial.prove,
+            registry: self.registry.clone(),
+            heartbeat: self.options.pubsub_heartbeat,
+        }
+    }
+
+    /// A member that is one server.
+    async fn connect_to(
+        &self,
+        target: Target,
+        dial: Dial<'_, Settings>,
+    ) -> Result<Connection, Error> {
+        let connector = Arc::new(Connector::new(target, &self.options));
+        let address = connector.target.address.clone();
+        let listener = {
+            let signals = dial.signals.clone();
+            let address = address.clone();
+            Listener::disconnect(move || signals.lost(lost(&address)))
+        };
+        let opening = connector.open(Some(dial.operation), listener);
+        let (shared, driver) = within(dial.timeout, &address, opening).await?;
+        let terms = self.terms(dial);
+        Ok(Connection::start(connector, shared, driver, terms))
+    }
+}
+
+/// One attempt to connect, and no longer.
+async fn within<T>(
+    bound: Duration,
+    whom: impl std::fmt::Display,
+    opening: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::time::timeout(bound, opening)
+        .await
+        .unwrap_or_else(|_elapsed| {
+            let text = format!("{whom} did not answer within {bound:?}");
+            Err(Error::new(ErrorKind::Timeout, text).with_operation("connect"))
+        })
 }
 
 impl Default for Redis {
@@ -111,6 +157,12 @@ impl RedisBuilder {
         self
     }
 
+    /// See [`Options::member_failover`].
+    pub fn member_failover(mut self, bound: Duration) -> Self {
+        self.options.member_failover = bound;
+        self
+    }
+
     /// See [`Options::pubsub_heartbeat`].
     pub fn pubsub_heartbeat(mut self, interval: Duration) -> Self {
         self.options.pubsub_heartbeat = interval;
@@ -145,42 +197,15 @@ impl Backend for Redis {
     }
 
     async fn connect(&self, dial: Dial<'_, Settings>) -> Result<Connection, Error> {
-        let target = Target::parse(&dial.member.settings)?;
-        let connector = Arc::new(Connector::new(target, &self.options));
-        let address = connector.target.address.clone();
-        let listener = {
-            let signals = dial.signals.clone();
-            let address = address.clone();
-            Listener::disconnect(move || {
-                signals.lost(Error::new(
-                    ErrorKind::Lost,
-                    format!("the connection to {address} ended"),
-                ));
-            })
+        let connection = match Place::parse(&dial.member.settings)? {
+            Place::Server(target) => self.connect_to(target, dial).await?,
+            #[cfg(feature = "sentinel")]
+            Place::Sentinel(watched) => {
+                let bound = dial.timeout;
+                let opening = watched.connect(&self.options, self.terms(dial));
+                within(bound, "the sentinels or their master", opening).await?
+            }
         };
-        let opening = connector.open(Some(dial.operation), listener);
-        let (shared, driver) = tokio::time::timeout(dial.timeout, opening)
-            .await
-            .unwrap_or_else(|_elapsed| {
-                Err(Error::new(
-                    ErrorKind::Timeout,
-                    format!("{address} did not answer within {:?}", dial.timeout),
-                )
-                .with_operation("connect"))
-            })?;
-        let connection = Connection::start(
-            connector,
-            shared,
-            driver,
-            Terms {
-                signals: dial.signals,
-                dial: dial.timeout,
-                operation: dial.operation,
-                prove: dial.prove,
-                registry: self.registry.clone(),
-                heartbeat: self.options.pubsub_heartbeat,
-            },
-        );
         if !self.commands.is_known() {
             let commands = self.commands.clone();
             let link = connection.shared();
@@ -190,6 +215,9 @@ impl Backend for Redis {
     }
 
     async fn prove(&self, connection: &Connection) -> Result<(), Error> {
+        if connection.line().follows() {
+            return several::prove(connection).await;
+        }
         probe::ping_and_role(connection, self.options.allow_replicas).await
     }
 
@@ -227,6 +255,6 @@ impl Backend for Redis {
     }
 
     fn validate(&self, settings: &Settings) -> Result<(), Error> {
-        Target::parse(settings).map(drop)
+        Place::parse(settings).map(drop)
     }
 }

@@ -1,11 +1,15 @@
 //! The health checks that a configuration can name: `ping` and `role`.
 //!
+//! Where a member is several servers, each of the two asks both, and what they find is the member's own business for a
+//! while: see [`several`](crate::several).
+//!
 //! They run on the data socket itself: a probe on a socket of its own finds a half-open data socket healthy.
 
 use backend_api::{Error, Health, HealthCheck, Probe, async_trait};
 
 use crate::backend::Redis;
 use crate::probe;
+use crate::several;
 
 /// `ping`: the server answers PONG. A server that is loading or has lost its master says so instead.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +26,9 @@ impl HealthCheck<Redis> for PingCheck {
     }
 
     async fn check(&self, probe: Probe<'_, Redis>) -> Health {
+        if probe.connection.line().follows() {
+            return several::check(probe.connection, probe.timeout).await;
+        }
         verdict(probe::ping(probe.connection).await)
     }
 }
@@ -33,6 +40,9 @@ impl HealthCheck<Redis> for RoleCheck {
     }
 
     async fn check(&self, probe: Probe<'_, Redis>) -> Health {
+        if probe.connection.line().follows() {
+            return several::check(probe.connection, probe.timeout).await;
+        }
         let allowed = probe.backend.options().allow_replicas;
         verdict(probe::role(probe.connection, allowed).await)
     }

@@ -31,6 +31,8 @@ pub(crate) type OnDisconnect = Arc<dyn Fn() + Send + Sync>;
 pub(crate) struct Listener {
     disconnect: Option<OnDisconnect>,
     message: Option<OnMessage>,
+    /// Where messages would need a socket that does nothing else, there are none.
+    pushes_only: bool,
 }
 
 impl Listener {
@@ -38,6 +40,7 @@ impl Listener {
         Self {
             disconnect: Some(Arc::new(tell)),
             message: None,
+            pushes_only: false,
         }
     }
 
@@ -46,6 +49,16 @@ impl Listener {
         Self {
             disconnect: None,
             message: Some(Arc::new(tell)),
+            pushes_only: false,
+        }
+    }
+
+    /// For a socket that asks and is told things besides. With RESP2 it is told nothing.
+    #[cfg(feature = "sentinel")]
+    pub(crate) fn pushes(tell: impl Fn(Published) + Send + Sync + 'static) -> Self {
+        Self {
+            pushes_only: true,
+            ..Self::messages(tell)
         }
     }
 
@@ -81,6 +94,12 @@ impl Connector {
             keepalive: options.keepalive,
             old: AtomicBool::new(false),
         }
+    }
+
+    /// The server answered that it does not know RESP3: one socket cannot both subscribe and ask.
+    #[cfg(feature = "sentinel")]
+    pub(crate) fn is_old(&self) -> bool {
+        self.old.load(Ordering::Relaxed)
     }
 
     /// Opens a socket. Commands on it wait `response_timeout` at most; without one the caller bounds them.
@@ -129,7 +148,7 @@ impl Connector {
                 listener.hear(push);
                 Ok::<(), ()>(())
             });
-        } else {
+        } else if !listener.pushes_only {
             sift = listener.message.clone();
         }
         match &self.target.address {

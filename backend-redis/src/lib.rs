@@ -78,9 +78,16 @@ mod connect;
 mod connection;
 mod dedicated;
 mod error;
+mod line;
+mod link;
+mod place;
 mod probe;
 mod pubsub;
+#[cfg(feature = "sentinel")]
+mod sentinel;
+mod several;
 mod target;
+mod tasks;
 #[cfg(feature = "tls")]
 mod tls;
 

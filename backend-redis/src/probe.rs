@@ -19,7 +19,7 @@ pub(crate) async fn ping_and_role(
     pipeline.cmd("PING").cmd("ROLE");
     let answers = connection
         .unbounded()
-        .send_packed_commands(&pipeline, 0, 2)
+        .pipeline(&pipeline, 0, 2)
         .await
         .map_err(|error| silence(connection, &error))?;
     let [pong, role] = <[Value; 2]>::try_from(answers)
@@ -40,7 +40,7 @@ pub(crate) async fn role(connection: &Connection, allow_replicas: bool) -> Resul
 async fn ask(connection: &Connection, command: &Cmd) -> Result<Value, Error> {
     connection
         .unbounded()
-        .send_packed_command(command)
+        .command(command)
         .await
         .map_err(|error| silence(connection, &error))
 }

@@ -4,6 +4,7 @@
 use backend_api::{Epoch, Error, ErrorKind, Fate, Lease, Outcome};
 use redis::RedisResult;
 
+use super::follow::Follow;
 use super::work::{Trouble, Work};
 use crate::commands::Commands;
 use crate::config::Replay;
@@ -22,6 +23,8 @@ pub(super) struct Failed<A> {
     pub(super) unsent: bool,
     /// Only an answer is missing: the connection may be well, and then nothing else becomes active.
     pub(super) doubtful: bool,
+    /// The member may find itself another socket.
+    pub(super) follow: Option<Follow>,
 }
 
 /// On which socket it was tried.
@@ -36,6 +39,8 @@ pub(super) enum Socket {
 pub(super) struct Judge<'c> {
     pub(super) commands: &'c Commands,
     pub(super) replay: Replay,
+    /// The socket that it was sent on, among those of its connection.
+    pub(super) revision: u64,
 }
 
 impl Judge<'_> {
@@ -51,6 +56,12 @@ impl Judge<'_> {
         let epoch = lease.epoch();
         let connection = lease.connection().clone();
         let doubtful = matches!(trouble, Trouble::Late) && !connection.is_retired();
+        let follow = Follow::of(&connection, self.revision);
+        // Another server of the member may be the master by now. Until that is clear, it is nothing against the member.
+        let excused = follow.is_some()
+            && !matches!(trouble, Trouble::Mistake)
+            && !connection.is_retired()
+            && self.doubt(&connection, trouble);
         let (answer, again) = match trouble {
             Trouble::Mistake => {
                 lease.finish(Outcome::Neutral);
@@ -58,8 +69,12 @@ impl Judge<'_> {
             }
             Trouble::Rejected(kind, said) => {
                 let reason = error::condemnation(*kind, said).with_operation(work.name());
-                connection.signals().condemned(reason);
-                lease.finish(Outcome::Failure);
+                if excused {
+                    lease.finish(Outcome::Neutral);
+                } else {
+                    connection.signals().condemned(reason);
+                    lease.finish(Outcome::Failure);
+                }
                 let again = work.untouched(&answer, self.commands);
                 (answer, again)
             }
@@ -69,12 +84,13 @@ impl Judge<'_> {
                     Trouble::Late if !retired => Self::late(&connection, socket),
                     _ => connection.interrupted(),
                 };
-                if matches!(trouble, Trouble::Gone) && socket == Socket::Shared && !retired {
+                let gone = matches!(trouble, Trouble::Gone) && socket == Socket::Shared;
+                if gone && !retired && follow.is_none() {
                     // Usually the driver said so already.
                     connection.signals().lost(reason.clone());
                 }
                 // A retired connection says nothing about its member: the engine ended it.
-                lease.finish(if retired {
+                lease.finish(if retired || excused {
                     Outcome::Neutral
                 } else {
                     Outcome::Failure
@@ -103,6 +119,21 @@ impl Judge<'_> {
             again,
             unsent: false,
             doubtful,
+            follow,
+        }
+    }
+
+    /// Whether the failure is the business of the member itself for now.
+    fn doubt(&self, connection: &Connection, trouble: &Trouble) -> bool {
+        let line = connection.line();
+        if line.state() != (self.revision, false) {
+            // That socket is gone already.
+            return true;
+        }
+        match trouble {
+            // Its end tells itself.
+            Trouble::Gone => true,
+            _ => line.doubt(),
         }
     }
 
@@ -117,6 +148,13 @@ impl Judge<'_> {
     ) -> Failed<W::Answer> {
         let epoch = lease.epoch();
         let doubtful = reason.kind() == ErrorKind::Timeout;
+        let follow = Follow::of(lease.connection(), self.revision);
+        let excused = follow.is_some() && outcome == Outcome::Failure;
+        let outcome = if excused && self.doubt(lease.connection(), &Trouble::Late) {
+            Outcome::Neutral
+        } else {
+            outcome
+        };
         let reason = reason
             .with_member(lease.member())
             .with_operation(work.name())
@@ -128,6 +166,7 @@ impl Judge<'_> {
             again: true,
             unsent: true,
             doubtful,
+            follow,
         }
     }
 

@@ -9,6 +9,7 @@ use redis::{RedisError, RedisResult};
 use tokio::time::Instant;
 
 use super::FailoverConnection;
+use super::follow::{Follow, elsewhere, turn};
 use super::judge::{Failed, Socket};
 use super::work::Work;
 use crate::connection::Connection;
@@ -31,28 +32,30 @@ impl FailoverConnection {
         lease: Lease<Connection>,
         scans: bool,
     ) -> Result<RedisResult<W::Answer>, Failed<W::Answer>> {
-        if scans && let Err(moved) = self.check_cursors(work, lease.epoch()) {
+        if scans && let Err(moved) = self.check_cursors(work, turn(&lease)) {
             lease.finish(Outcome::Neutral);
             return Ok(Err(error::wrap(moved.with_operation(work.name()))));
         }
-        if lease.connection().has_ended() {
+        let (revision, ended) = lease.connection().line().state();
+        if ended {
             // The engine is about to replace it. Sent now, the fate of a write would be unknown; so it is not.
             let reason = lease.connection().interrupted();
-            return Err(self.judge().unsent(work, lease, reason, Outcome::Neutral));
+            let judge = self.judge_on(revision);
+            return Err(judge.unsent(work, lease, reason, Outcome::Neutral));
         }
+        let turn = turn(&lease);
         let answer = work.send(self.link(&lease)).await;
         match self.trouble(work, &answer) {
             None => {
                 if scans && let Ok(answer) = &answer {
-                    self.note_cursors(work, answer, lease.epoch());
+                    self.note_cursors(work, answer, turn);
                 }
                 lease.finish(Outcome::Success);
                 Ok(answer)
             }
             Some(trouble) => {
-                Err(self
-                    .judge()
-                    .failed(work, lease, Socket::Shared, &trouble, answer))
+                let judge = self.judge_on(self.revision());
+                Err(judge.failed(work, lease, Socket::Shared, &trouble, answer))
             }
         }
     }
@@ -96,21 +99,26 @@ impl FailoverConnection {
             return Some(failed.answer);
         }
         let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.slot.wait());
-        if failed.doubtful && self.stays(failed.epoch, deadline).await {
+        if failed.doubtful && self.stays(&failed, deadline).await {
             return Some(failed.answer);
         }
-        match tokio::time::timeout_at(deadline, self.slot.moved_from(failed.epoch)).await {
-            Ok(Ok(_moved)) => None,
+        let elsewhere = elsewhere(&self.slot, failed.epoch, failed.follow.as_ref());
+        match tokio::time::timeout_at(deadline, elsewhere).await {
+            Ok(Ok(())) => None,
             Ok(Err(reason)) if failed.unsent => Some(Err(unavailable(work, reason))),
             Ok(Err(_)) | Err(_) => Some(failed.answer),
         }
     }
 
     /// Whether the active is still the same when the engine has proven it. Without any active there is more to wait for.
-    async fn stays(&self, epoch: Epoch, deadline: Instant) -> bool {
+    async fn stays<A>(&self, failed: &Failed<A>, deadline: Instant) -> bool {
         let verdict = deadline.min(Instant::now() + self.slot.verdict_within());
-        let moved = tokio::time::timeout_at(verdict, self.slot.moved_from(epoch)).await;
-        !matches!(moved, Ok(Ok(_))) && self.slot.epoch() == Some(epoch)
+        let follow = failed.follow.as_ref();
+        let moved = elsewhere(&self.slot, failed.epoch, follow);
+        let moved = tokio::time::timeout_at(verdict, moved).await;
+        !matches!(moved, Ok(Ok(())))
+            && self.slot.epoch() == Some(failed.epoch)
+            && !follow.is_some_and(Follow::is_under_way)
     }
 
     pub(super) fn check_cursors<W: Work>(&mut self, work: &W, now: Epoch) -> Result<(), Error> {

@@ -19,7 +19,8 @@ use tokio::time::{Instant, MissedTickBehavior, sleep, sleep_until, timeout};
 use super::feed::{Feed, Role};
 use super::topic::{Kind, Published, Topic};
 use crate::config::Settings;
-use crate::connect::{Connector, Listener};
+use crate::connect::Listener;
+use crate::line::Line;
 
 /// The first pause before something that failed is tried again; it doubles up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -30,7 +31,7 @@ const AT_ONCE: usize = 256;
 
 pub(crate) struct Keeper {
     pub(crate) feed: Arc<Feed>,
-    pub(crate) connector: Arc<Connector>,
+    pub(crate) line: Arc<Line>,
     pub(crate) signals: Signals<Settings>,
     /// How long opening the socket may take.
     pub(crate) open: Duration,
@@ -99,6 +100,7 @@ impl Keeper {
                 course.told = true;
                 self.signals.notice(what, text(&error));
             }
+            let (revision, _gone) = self.line.state();
             let Err((what, error)) = self.session(&mut roles, &mut versions, &mut course).await
             else {
                 continue;
@@ -111,6 +113,7 @@ impl Keeper {
             if *roles.borrow() == Role::Heard {
                 tokio::select! {
                     () = sleep(course.pause) => {}
+                    () = self.line.newer(revision) => {}
                     _ = roles.changed() => {}
                 }
                 course.pause = (course.pause * 2).min(LAST_PAUSE);
@@ -126,11 +129,13 @@ impl Keeper {
         course: &mut Course,
     ) -> Result<(), (&'static str, Error)> {
         let heard = Arc::<AtomicU64>::default();
-        let opening = self
-            .connector
-            .open(Some(self.operation), self.listener(heard.clone()));
+        let now = self.line.now();
+        let Some(connector) = now.connector else {
+            return Err((super::RESUBSCRIBE_FAILED, self.ended()));
+        };
+        let opening = connector.open(Some(self.operation), self.listener(heard.clone()));
         let opened = timeout(self.open, opening).await.unwrap_or_else(|_late| {
-            let address = &self.connector.target.address;
+            let address = &now.address;
             let text = format!(
                 "{address} did not open another connection within {:?}",
                 self.open
@@ -142,6 +147,10 @@ impl Keeper {
         tokio::select! {
             biased;
             () = driver => Err((super::PUBSUB_LOST, self.ended())),
+            // The member has another master, or is looking for one.
+            () = self.line.left(now.revision), if self.line.follows() => {
+                Err((super::PUBSUB_LOST, self.ended()))
+            }
             end = converse => end.map_err(|error| (super::PUBSUB_LOST, error)),
         }
     }
@@ -294,7 +303,7 @@ impl Keeper {
 
     fn broken(&self, error: &RedisError) -> Error {
         if error.is_timeout() {
-            let address = &self.connector.target.address;
+            let address = self.line.address();
             let text = format!("{address} is silent on its pub/sub connection");
             Error::new(ErrorKind::Timeout, text)
         } else {
@@ -303,7 +312,7 @@ impl Keeper {
     }
 
     fn ended(&self) -> Error {
-        let address = &self.connector.target.address;
+        let address = self.line.address();
         let text = format!("the pub/sub connection to {address} ended");
         Error::new(ErrorKind::Lost, text)
     }
@@ -320,7 +329,7 @@ impl Keeper {
             .unwrap_or_default();
         let text = format!(
             "{} refuses {}: {} {details}",
-            self.connector.target.address,
+            self.line.address(),
             join_word(topic.kind),
             error.code()
         );

@@ -8,6 +8,7 @@
 mod builder;
 mod loading;
 mod resp;
+mod sentinels;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use super::{find, find_pinned, ports};
 
 pub use builder::RedisBuilder;
 pub use resp::{CliError, Reply};
+pub use sentinels::Sentinels;
 
 /// How long a server may take to come up on a busy machine.
 const START: Duration = Duration::from_secs(20);

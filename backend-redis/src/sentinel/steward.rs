@@ -1,0 +1,304 @@
+//! The task of a connection that looks after its master: it leaves a socket, and finds the next one within the member.
+//!
+//! A socket is left when it has ended, when a look at it found something wrong, or when a sentinel tells of another master.
+//! It is left *before* the next one is there: a master that was replaced may go on taking writes for seconds, and each of
+//! them would be acknowledged and lost.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use backend_api::{Error, ErrorKind, Signals};
+use redis::Value;
+use redis::aio::MultiplexedConnection;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+use super::ask::Told;
+use super::sentinels::Sentinels;
+use super::{Bounds, at};
+use crate::config::{Options, Settings};
+use crate::connect::{Connector, Driver, Listener};
+use crate::connection::{Connection, moving};
+use crate::line::{Line, Mood};
+use crate::link::Link;
+use crate::target::Target;
+use crate::tasks::Tasks;
+
+/// The master's socket is gone, and another is being looked for.
+const MASTER_LOST: &str = "master_lost";
+/// It was found.
+const MASTER_FOUND: &str = "master_found";
+
+/// Between two rounds of asking all sentinels; it doubles up to the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LAST_PAUSE: Duration = Duration::from_millis(200);
+
+/// How a server is connected once its place is known.
+pub(super) struct Reach {
+    pub(super) server: Target,
+    pub(super) tls: bool,
+    pub(super) options: Options,
+    pub(super) operation: Duration,
+    /// How long one attempt may take.
+    pub(super) bound: Duration,
+}
+
+/// A master that said itself that it is one.
+pub(super) struct Found {
+    pub(super) told: Told,
+    pub(super) connector: Arc<Connector>,
+    pub(super) link: MultiplexedConnection,
+    pub(super) driver: Driver,
+}
+
+impl Reach {
+    /// One round: each sentinel is asked until a master is found.
+    pub(super) async fn find(
+        &self,
+        sentinels: &mut Sentinels,
+        known: Option<&Told>,
+    ) -> Result<Found, Error> {
+        let mut reason = Error::new(ErrorKind::Refused, "no sentinel answers");
+        let (mut tried, mut stale) = (Vec::<Told>::new(), Vec::new());
+        for place in 0..sentinels.count() {
+            let told = match sentinels.ask(place).await {
+                Ok(told) => told,
+                Err(error) => {
+                    if tried.is_empty() {
+                        reason = error;
+                    }
+                    continue;
+                }
+            };
+            if known.is_some_and(|known| told.epoch < known.epoch) {
+                stale.push(told);
+            } else if !tried.iter().any(|other| other.is_same_place(&told)) {
+                match self.connect(&told).await {
+                    Ok(found) => {
+                        sentinels.prefer(place);
+                        return Ok(found);
+                    }
+                    Err(error) => reason = error,
+                }
+                tried.push(told);
+            }
+        }
+        // Nobody knows better: the sentinels were set up anew.
+        if tried.is_empty() {
+            for told in stale {
+                match self.connect(&told).await {
+                    Ok(found) => return Ok(found),
+                    Err(error) => reason = error,
+                }
+            }
+        }
+        Err(reason)
+    }
+
+    async fn connect(&self, told: &Told) -> Result<Found, Error> {
+        let mut target = self.server.clone();
+        target.address = at(self.tls, told.host.clone(), told.port);
+        let address = target.address.clone();
+        let connector = Arc::new(Connector::new(target, &self.options));
+        let opening = async {
+            let (link, mut driver) = connector
+                .open(Some(self.operation), Listener::default())
+                .await?;
+            let mut asked = Link::One(link.clone());
+            tokio::select! {
+                biased;
+                answer = is_master(&mut asked) => answer,
+                () = &mut driver => Err(Error::new(ErrorKind::Lost, "ended the connection")),
+            }
+            .map_err(|error| Error::new(error.kind(), format!("{address} {}", error.message())))?;
+            Ok((link, driver))
+        };
+        let (link, driver) = timeout(self.bound, opening).await.unwrap_or_else(|_late| {
+            let text = format!("{address} did not answer within {:?}", self.bound);
+            Err(Error::new(ErrorKind::Timeout, text).with_operation("connect"))
+        })?;
+        Ok(Found {
+            told: told.clone(),
+            connector: connector.clone(),
+            link,
+            driver,
+        })
+    }
+}
+
+/// Whether the server at the other end serves as a master. Who may not ask for the role takes the sentinels' word.
+async fn is_master(link: &mut Link) -> Result<(), Error> {
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("PING").cmd("ROLE");
+    let unhealthy = |text: String| Err(Error::new(ErrorKind::Unhealthy, text));
+    let answers = match link.pipeline(&pipeline, 0, 2).await {
+        Ok(answers) => answers,
+        Err(error) if error.is_timeout() => {
+            return Err(Error::new(ErrorKind::Timeout, "does not answer"));
+        }
+        Err(_error) => return Err(Error::new(ErrorKind::Lost, "ended the connection")),
+    };
+    if let Some(Value::ServerError(error)) = answers.first() {
+        return unhealthy(format!("answers PING with {}", error.code()));
+    }
+    match answers.get(1) {
+        Some(Value::ServerError(_)) => Ok(()),
+        Some(Value::Array(fields)) => match fields.first() {
+            Some(Value::BulkString(role)) if role == b"master" => Ok(()),
+            _ => unhealthy("is no master, although a sentinel says so".to_owned()),
+        },
+        _ => unhealthy("does not tell its role".to_owned()),
+    }
+}
+
+pub(super) struct Steward {
+    master: String,
+    line: Arc<Line>,
+    /// It is one of these tasks itself, so it must not hold them.
+    tasks: Weak<Tasks>,
+    signals: Signals<Settings>,
+    sentinels: Sentinels,
+    reach: Reach,
+    known: Told,
+    bounds: Bounds,
+    /// Of the task of the present socket.
+    driver: Option<AbortHandle>,
+}
+
+/// Says that the connection is lost when the steward is gone, whyever.
+struct LastWord {
+    line: Arc<Line>,
+    signals: Signals<Settings>,
+    reason: Error,
+}
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        self.line.end(self.line.state().0);
+        if !self.line.is_retired() {
+            self.signals.lost(self.reason.clone());
+        }
+    }
+}
+
+impl Steward {
+    pub(super) fn new(
+        master: String,
+        connection: &Connection,
+        signals: Signals<Settings>,
+        sentinels: Sentinels,
+        reach: Reach,
+        known: Told,
+        bounds: Bounds,
+    ) -> Self {
+        Self {
+            master,
+            line: connection.line().clone(),
+            tasks: Arc::downgrade(connection.tasks()),
+            signals,
+            sentinels,
+            reach,
+            known,
+            bounds,
+            driver: None,
+        }
+    }
+
+    pub(super) fn start(mut self, connection: &Connection, driver: Driver) {
+        let moving = moving(&self.line, 0, &self.signals, driver);
+        self.driver = connection.spawn(moving);
+        let last = LastWord {
+            line: self.line.clone(),
+            signals: self.signals.clone(),
+            reason: Error::new(ErrorKind::Lost, "what looks after the master ended"),
+        };
+        connection.spawn(async move {
+            let mut last = last;
+            last.reason = self.run().await;
+        });
+    }
+
+    /// Until the member cannot help itself; says why.
+    async fn run(mut self) -> Error {
+        loop {
+            let why = self.attend().await;
+            let since = Instant::now();
+            let before = self.line.address();
+            self.leave();
+            let text = format!("{} at {before} is left: {why}", self.master);
+            self.signals.notice(MASTER_LOST, text);
+            let mut reason = Error::new(ErrorKind::Timeout, why);
+            let failover = self.bounds.failover;
+            let Ok(found) = timeout(failover, self.follow(&mut reason)).await else {
+                let text = format!(
+                    "{} has no master again within {failover:?} (member_failover): {}",
+                    self.master,
+                    reason.message()
+                );
+                return Error::new(ErrorKind::Lost, text);
+            };
+            let Some(tasks) = self.tasks.upgrade() else {
+                return reason;
+            };
+            self.known = found.told;
+            let revision = self.line.replace(Link::One(found.link), found.connector);
+            let moving = moving(&self.line, revision, &self.signals, found.driver);
+            self.driver = tasks.spawn(moving);
+            let text = format!(
+                "{} is at {} after {:?} (it was at {before})",
+                self.master,
+                self.line.address(),
+                since.elapsed()
+            );
+            self.signals.notice(MASTER_FOUND, text);
+        }
+    }
+
+    /// Returns when the present socket is to be left, and why.
+    async fn attend(&mut self) -> String {
+        let mut phases = self.line.phases();
+        loop {
+            let mood = tokio::select! {
+                phase = phases.wait_for(|phase| phase.mood != Mood::Well) => {
+                    phase.map_or(Mood::Gone, |phase| phase.mood)
+                }
+                told = self.sentinels.news(&self.known) => {
+                    return format!("the sentinels say that it moved to {}:{}", told.host, told.port);
+                }
+            };
+            if mood == Mood::Gone {
+                return "the connection ended".to_owned();
+            }
+            let mut link = self.line.now().link;
+            link.set_response_timeout(self.bounds.prove);
+            match is_master(&mut link).await {
+                Ok(()) => self.line.clear(),
+                Err(reason) => return format!("it {}", reason.message()),
+            }
+        }
+    }
+
+    fn leave(&mut self) {
+        self.line.end(self.line.state().0);
+        // Its operations end here: what they are told is that they may have been applied.
+        if let Some(driver) = self.driver.take() {
+            driver.abort();
+        }
+    }
+
+    async fn follow(&mut self, reason: &mut Error) -> Found {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self
+                .reach
+                .find(&mut self.sentinels, Some(&self.known))
+                .await
+            {
+                Ok(found) => return found,
+                Err(error) => *reason = error,
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+    }
+}
