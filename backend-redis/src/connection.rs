@@ -258,6 +258,12 @@ impl Connection {
                 ErrorKind::Retired,
                 format!("the connection to {} was retired", self.address()),
             )
+        } else if self.inner.line.follows() {
+            let text = format!(
+                "the connection to {} ended, and the member looks for its next master (member_failover)",
+                self.address()
+            );
+            Error::new(ErrorKind::Lost, text)
         } else {
             lost(&self.address())
         }

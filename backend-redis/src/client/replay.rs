@@ -105,7 +105,10 @@ impl FailoverConnection {
         let elsewhere = elsewhere(&self.slot, failed.epoch, failed.follow.as_ref());
         match tokio::time::timeout_at(deadline, elsewhere).await {
             Ok(Ok(())) => None,
-            Ok(Err(reason)) if failed.unsent => Some(Err(unavailable(work, reason))),
+            // A member that looks for its next master is active all the while, and says itself what is missing.
+            Ok(Err(reason)) if failed.unsent && failed.follow.is_none() => {
+                Some(Err(unavailable(work, reason)))
+            }
             Ok(Err(_)) | Err(_) => Some(failed.answer),
         }
     }

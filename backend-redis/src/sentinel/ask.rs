@@ -48,7 +48,14 @@ impl Voice {
             Listener::pushes(move |_message| heard.notify_one())
         };
         let opened = tokio::time::timeout(bound, connector.open(Some(bound), listener)).await;
-        let (link, driver) = opened.unwrap_or_else(|_late| Err(silent(connector, bound)))?;
+        let (link, driver) = match opened {
+            Err(_late) => return Err(silent(connector, bound)),
+            Ok(Err(error)) => {
+                let text = format!("the sentinel {}", error.message());
+                return Err(Error::new(error.kind(), text).with_operation("connect"));
+            }
+            Ok(Ok(opened)) => opened,
+        };
         let mut voice = Self {
             link,
             driver,

@@ -214,7 +214,10 @@ async fn a_frozen_master_is_followed_too() {
     assert_eq!(group.told("master_found").len(), 1);
 }
 
-async fn scan(client: &mut FailoverConnection, cursor: u64) -> redis::RedisResult<(u64, Vec<String>)> {
+async fn scan(
+    client: &mut FailoverConnection,
+    cursor: u64,
+) -> redis::RedisResult<(u64, Vec<String>)> {
     redis::cmd("SCAN").arg(cursor).query_async(client).await
 }
 
@@ -243,6 +246,11 @@ async fn subscriptions_go_along_and_cursors_and_watches_do_not() {
             .blpop::<_, Option<(String, String)>>("list", 0.0)
             .await
     });
+    wait_until(BOUND, "the pop waits", || {
+        let blocked = block_in_place(|| sentinels.servers[0].cli(&["INFO", "clients"]));
+        blocked.contains("blocked_clients:1")
+    })
+    .await;
     block_in_place(|| {
         wait_for_replica(&sentinels.servers[1], "some:499");
         sentinels.servers[0].kill();
@@ -311,7 +319,13 @@ async fn closing_leaves_no_socket_at_servers_or_sentinels() {
             .filter(|line| !line.contains(" name=sentinel-"))
             .count()
     };
-    let servers = || sentinels.servers.iter().map(own).sum::<usize>();
+    let servers = || {
+        let running = sentinels
+            .servers
+            .iter()
+            .filter(|server| server.is_running());
+        running.map(own).sum::<usize>()
+    };
     let keep = group.client.clone();
     assert_eq!(servers(), 1);
     assert!(block_in_place(|| sentinels.clients()) > 0);
