@@ -205,6 +205,13 @@ impl Backend for Redis {
                 let opening = watched.connect(&self.options, self.terms(dial));
                 within(bound, "the sentinels or their master", opening).await?
             }
+            #[cfg(feature = "cluster")]
+            Place::Cluster(nodes) => {
+                let (bound, name) = (dial.timeout, nodes.to_string());
+                let commands = self.commands.clone();
+                let opening = nodes.connect(&self.options, commands, self.terms(dial));
+                within(bound, name, opening).await?
+            }
         };
         if !self.commands.is_known() {
             let commands = self.commands.clone();

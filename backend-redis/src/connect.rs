@@ -138,19 +138,47 @@ impl Connector {
         response_timeout: Option<Duration>,
         listener: &Listener,
     ) -> Result<(MultiplexedConnection, Driver), Failure> {
-        let mut config = AsyncConnectionConfig::new()
+        let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(response_timeout);
-        let mut sift = None;
         if protocol == ProtocolVersion::RESP3 {
             let listener = listener.clone();
-            config = config.set_push_sender(move |push: redis::PushInfo| {
+            let config = config.set_push_sender(move |push: redis::PushInfo| {
                 listener.hear(push);
                 Ok::<(), ()>(())
             });
-        } else if !listener.pushes_only {
-            sift = listener.message.clone();
+            return self.dial_with(protocol, config, None).await;
         }
+        let sift = listener.message.clone();
+        let sift = sift.filter(|_| !listener.pushes_only);
+        self.dial_with(protocol, config, sift).await
+    }
+
+    /// The socket to a node of a cluster, with what redis-rs wants to hear of it.
+    #[cfg(feature = "cluster")]
+    pub(crate) async fn open_for_cluster(
+        &self,
+        config: AsyncConnectionConfig,
+    ) -> Result<(MultiplexedConnection, Driver), Error> {
+        match self.dial_with(ProtocolVersion::RESP3, config, None).await {
+            Ok(opened) => Ok(opened),
+            Err(Failure::Error(error)) => Err(error),
+            Err(Failure::Old) => Err(Error::new(
+                ErrorKind::Protocol,
+                format!(
+                    "{} does not speak RESP3 (Redis 6 does)",
+                    self.target.address
+                ),
+            )),
+        }
+    }
+
+    async fn dial_with(
+        &self,
+        protocol: ProtocolVersion,
+        config: AsyncConnectionConfig,
+        sift: Option<OnMessage>,
+    ) -> Result<(MultiplexedConnection, Driver), Failure> {
         match &self.target.address {
             Address::Tcp(host, port) => {
                 let stream = self.tcp(host, *port).await?;
@@ -166,6 +194,11 @@ impl Connector {
             Address::Tls(..) => Err(Failure::Error(Error::new(
                 ErrorKind::Tls,
                 "rediss:// needs TLS: build failover-core with the feature `redis-tls`",
+            ))),
+            #[cfg(feature = "cluster")]
+            Address::Several(_) => Err(Failure::Error(Error::new(
+                ErrorKind::Unsupported,
+                "one socket does not lead to several servers",
             ))),
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path)

@@ -38,7 +38,12 @@ struct Inner {
     heartbeat: Duration,
     /// The keeper of the feed was started.
     kept: AtomicBool,
+    /// What is ended besides the tasks.
+    ending: Mutex<Option<Ending>>,
 }
+
+/// Blocks for a moment.
+pub(crate) type Ending = Box<dyn FnOnce() + Send>;
 
 /// What a dial says about the connection that comes of it.
 pub(crate) struct Terms {
@@ -138,6 +143,7 @@ impl Connection {
                 feed,
                 heartbeat: terms.heartbeat,
                 kept: AtomicBool::new(false),
+                ending: Mutex::default(),
             }),
         }
     }
@@ -160,6 +166,13 @@ impl Connection {
         &self.inner.line
     }
 
+    /// What retiring has to end besides the tasks.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn ends_with(&self, ending: Ending) {
+        *locked(&self.inner.ending) = Some(ending);
+    }
+
+    #[cfg(feature = "sentinel")]
     pub(crate) fn tasks(&self) -> &Arc<Tasks> {
         &self.inner.tasks
     }
@@ -248,6 +261,11 @@ impl Connection {
         self.inner.line.retire();
         locked(&self.inner.idle).clear();
         self.inner.tasks.end().await;
+        let ending = locked(&self.inner.ending).take();
+        if let Some(ending) = ending {
+            // It may panic only where a task of redis-rs did, and is over then too.
+            let _ = tokio::task::spawn_blocking(ending).await;
+        }
         self.inner.feed.end();
     }
 

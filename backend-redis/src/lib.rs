@@ -72,6 +72,8 @@
 mod backend;
 mod check;
 mod client;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod commands;
 mod config;
 mod connect;

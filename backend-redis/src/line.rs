@@ -151,6 +151,22 @@ impl Line {
         revision
     }
 
+    /// The present link is well again after it was not: whatever waits for a newer one goes on with it.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn resume(&self) {
+        let mut now = locked(&self.now);
+        if self.has_ended() {
+            return;
+        }
+        now.revision += 1;
+        let revision = now.revision;
+        self.state.store(revision << 1, Ordering::Release);
+        self.phase.send_replace(Phase {
+            revision,
+            mood: Mood::Well,
+        });
+    }
+
     /// Something failed on the present socket: it is to be looked at. `false` where it was just found well, so that the
     /// failure says something about the member.
     pub(crate) fn doubt(&self) -> bool {

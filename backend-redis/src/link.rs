@@ -12,6 +12,9 @@ use redis::{Cmd, Pipeline, RedisResult, Value};
 pub(crate) enum Link {
     /// One socket.
     One(MultiplexedConnection),
+    /// All nodes of a cluster.
+    #[cfg(feature = "cluster")]
+    Cluster(crate::cluster::Cluster),
 }
 
 impl From<MultiplexedConnection> for Link {
@@ -24,6 +27,8 @@ impl Link {
     pub(crate) async fn command(&mut self, command: &Cmd) -> RedisResult<Value> {
         match self {
             Self::One(socket) => socket.send_packed_command(command).await,
+            #[cfg(feature = "cluster")]
+            Self::Cluster(nodes) => nodes.command(command).await,
         }
     }
 
@@ -35,13 +40,17 @@ impl Link {
     ) -> RedisResult<Vec<Value>> {
         match self {
             Self::One(socket) => socket.send_packed_commands(pipeline, offset, count).await,
+            #[cfg(feature = "cluster")]
+            Self::Cluster(nodes) => nodes.pipeline(pipeline, offset, count).await,
         }
     }
 
-    /// For what is sent on this handle; other clones keep theirs.
+    /// For what is sent on this handle; other clones keep theirs. A cluster's is the same for all.
     pub(crate) fn set_response_timeout(&mut self, time: Duration) {
         match self {
             Self::One(socket) => socket.set_response_timeout(time),
+            #[cfg(feature = "cluster")]
+            Self::Cluster(_) => {}
         }
     }
 }

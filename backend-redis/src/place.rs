@@ -13,6 +13,8 @@ pub(crate) enum Place {
     Server(Target),
     #[cfg(feature = "sentinel")]
     Sentinel(crate::sentinel::Watched),
+    #[cfg(feature = "cluster")]
+    Cluster(crate::cluster::Nodes),
 }
 
 impl Place {
@@ -65,6 +67,9 @@ impl Place {
             );
         }
         if !settings.urls.is_empty() {
+            #[cfg(feature = "cluster")]
+            return crate::cluster::Nodes::parse(settings).map(Self::Cluster);
+            #[cfg(not(feature = "cluster"))]
             return refuse(
                 "clusters are not built in: build failover-core with the feature `redis-cluster`",
             );
@@ -80,6 +85,8 @@ impl fmt::Display for Place {
             Self::Server(target) => target.address.fmt(f),
             #[cfg(feature = "sentinel")]
             Self::Sentinel(watched) => watched.fmt(f),
+            #[cfg(feature = "cluster")]
+            Self::Cluster(nodes) => nodes.fmt(f),
         }
     }
 }

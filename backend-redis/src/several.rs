@@ -45,8 +45,15 @@ async fn look(connection: &Connection, bound: Duration) -> Result<(), Error> {
     if line.phase().mood == Mood::Gone {
         return Err(connection.interrupted());
     }
-    let asked = tokio::time::timeout(bound / 4 * 3, probe::ping_and_role(connection, false));
-    let answer = asked.await.unwrap_or_else(|_late| {
+    let asked = async {
+        #[cfg(feature = "cluster")]
+        if let mut link @ crate::link::Link::Cluster(_) = connection.shared() {
+            return crate::cluster::look(&mut link, &connection.address()).await;
+        }
+        probe::ping_and_role(connection, false).await
+    };
+    let asked = tokio::time::timeout(bound / 4 * 3, asked).await;
+    let answer = asked.unwrap_or_else(|_late| {
         let text = format!("{} does not answer", connection.address());
         Err(Error::new(ErrorKind::Timeout, text))
     });

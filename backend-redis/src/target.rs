@@ -18,6 +18,9 @@ pub(crate) enum Address {
     #[cfg_attr(not(feature = "tls"), allow(dead_code))]
     Tls(String, u16),
     Unix(PathBuf),
+    /// Several servers, by a name of ours.
+    #[cfg(feature = "cluster")]
+    Several(String),
 }
 
 impl fmt::Display for Address {
@@ -28,6 +31,8 @@ impl fmt::Display for Address {
             }
             Self::Tcp(host, port) | Self::Tls(host, port) => write!(f, "{host}:{port}"),
             Self::Unix(path) => write!(f, "{}", path.display()),
+            #[cfg(feature = "cluster")]
+            Self::Several(name) => f.write_str(name),
         }
     }
 }

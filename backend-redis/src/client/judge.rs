@@ -148,6 +148,7 @@ impl Judge<'_> {
     ) -> Failed<W::Answer> {
         let epoch = lease.epoch();
         let doubtful = reason.kind() == ErrorKind::Timeout;
+        let again = reason.kind() != ErrorKind::Unsupported;
         let follow = Follow::of(lease.connection(), self.revision);
         let excused = follow.is_some() && outcome == Outcome::Failure;
         let outcome = if excused && self.doubt(lease.connection(), &Trouble::Late) {
@@ -163,8 +164,8 @@ impl Judge<'_> {
         Failed {
             answer: Err(error::wrap(reason)),
             epoch,
-            again: true,
-            unsent: true,
+            again,
+            unsent: again,
             doubtful,
             follow,
         }

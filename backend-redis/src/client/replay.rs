@@ -4,7 +4,7 @@
 //! for longer than it would wait for an active. Where only an answer is missing the wait is shorter: the engine proves the
 //! connection, and if that is well nothing will move.
 
-use backend_api::{Epoch, Error, Fate, Lease, Outcome};
+use backend_api::{Epoch, Error, ErrorKind, Fate, Lease, Outcome};
 use redis::{RedisError, RedisResult};
 use tokio::time::Instant;
 
@@ -22,6 +22,22 @@ fn unavailable<W: Work>(work: &W, reason: Error) -> RedisError {
         .with_operation(work.name())
         .with_fate(Fate::NotApplied);
     error::wrap(reason)
+}
+
+/// SCAN walks the keys of one server.
+fn one_server<W: Work>(work: &W, connection: &Connection) -> Result<(), Error> {
+    if connection.line().now().connector.is_some() {
+        return Ok(());
+    }
+    let mut walks = false;
+    work.each(None, &mut |command, _answer| {
+        walks |= matches!(command.args_iter().next(), Some(redis::Arg::Simple(name)) if name.eq_ignore_ascii_case(b"scan"));
+    });
+    if walks {
+        let text = "SCAN walks the keys of one server, and the active member is a cluster: scan its nodes one by one";
+        return Err(Error::new(ErrorKind::Unsupported, text).with_operation(work.name()));
+    }
+    Ok(())
 }
 
 impl FailoverConnection {
@@ -42,6 +58,10 @@ impl FailoverConnection {
             let reason = lease.connection().interrupted();
             let judge = self.judge_on(revision);
             return Err(judge.unsent(work, lease, reason, Outcome::Neutral));
+        }
+        if scans && let Err(refused) = one_server(work, lease.connection()) {
+            lease.finish(Outcome::Neutral);
+            return Ok(Err(error::wrap(refused)));
         }
         let turn = turn(&lease);
         let answer = work.send(self.link(&lease)).await;

@@ -174,7 +174,7 @@ impl FailoverConnection {
         revision: u64,
     ) -> Failed<W::Answer> {
         let outcome = match reason.kind() {
-            ErrorKind::Retired => Outcome::Neutral,
+            ErrorKind::Retired | ErrorKind::Unsupported => Outcome::Neutral,
             _ => Outcome::Failure,
         };
         debug_assert!(reason.fate() != Some(Fate::MayHaveBeenApplied));

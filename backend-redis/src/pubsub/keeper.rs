@@ -131,7 +131,12 @@ impl Keeper {
         let heard = Arc::<AtomicU64>::default();
         let now = self.line.now();
         let Some(connector) = now.connector else {
-            return Err((super::RESUBSCRIBE_FAILED, self.ended()));
+            let text = format!(
+                "{} is a cluster, on which subscriptions are not offered",
+                now.address
+            );
+            let error = Error::new(ErrorKind::Unsupported, text);
+            return Err((super::RESUBSCRIBE_FAILED, error));
         };
         let opening = connector.open(Some(self.operation), self.listener(heard.clone()));
         let opened = timeout(self.open, opening).await.unwrap_or_else(|_late| {

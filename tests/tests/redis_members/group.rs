@@ -74,20 +74,28 @@ impl Group {
         }
     }
 
-    /// The texts of the notices with this word, so far; and that the group was not moved.
-    pub(crate) fn told(&mut self, word: &str) -> Vec<String> {
-        let mut texts = Vec::new();
-        while let Some(event) = self.events.next().now_or_never().flatten() {
-            match event.kind {
-                EventKind::Notice { what, text, .. } if what == word => {
-                    texts.push(text.to_string())
-                }
-                EventKind::Switched { to, .. } if to != "home" => {
-                    panic!("the group moved to {to:?}")
-                }
-                _ => {}
+    /// Waits for the next notice with this word; the group must not have moved before.
+    pub(crate) async fn hears(&mut self, word: &str) -> String {
+        loop {
+            let event = tokio::time::timeout(BOUND, self.events.next()).await;
+            let event = event.unwrap_or_else(|_| panic!("a notice {word}"));
+            if let Some(text) = of(event.expect("an open group").kind, word) {
+                return text;
             }
         }
-        texts
+    }
+
+    /// How many more of them there are by now.
+    pub(crate) fn heard(&mut self, word: &str) -> usize {
+        let more = std::iter::from_fn(|| self.events.next().now_or_never().flatten());
+        more.filter_map(|event| of(event.kind, word)).count()
+    }
+}
+
+fn of(kind: EventKind, word: &str) -> Option<String> {
+    match kind {
+        EventKind::Notice { what, text, .. } if what == word => Some(text),
+        EventKind::Switched { to, .. } if to != "home" => panic!("the group moved to {to:?}"),
+        _ => None,
     }
 }

@@ -74,7 +74,8 @@ async fn a_killed_master_is_followed_and_the_group_stays() {
             "{key}"
         );
     }
-    assert_eq!(group.told("master_found").len(), 1);
+    group.hears("master_found").await;
+    assert_eq!(group.heard("master_found"), 0);
 }
 
 fn wait_for_replica(replica: &RedisServer, key: &str) {
@@ -128,7 +129,8 @@ async fn an_orderly_move_of_the_master_loses_no_write_that_came_after_it() {
     assert!(acknowledged.last().unwrap().1 > moved, "writes work again");
     group.is_active("home").await;
     assert_eq!(group.generation(), generation);
-    assert_eq!(group.told("master_found").len(), 1);
+    group.hears("master_found").await;
+    assert_eq!(group.heard("master_found"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -149,7 +151,7 @@ async fn sentinels_that_are_gone_change_nothing() {
             .expect("the master is well");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert!(group.told("master_lost").is_empty());
+    assert_eq!(group.heard("master_lost"), 0);
     assert_eq!(
         group.group.status().member("home").unwrap().healthy,
         Some(true)
@@ -211,7 +213,8 @@ async fn a_frozen_master_is_followed_too() {
         "written"
     );
     group.is_active("home").await;
-    assert_eq!(group.told("master_found").len(), 1);
+    group.hears("master_found").await;
+    assert_eq!(group.heard("master_found"), 0);
 }
 
 async fn scan(

@@ -6,6 +6,7 @@
 //! Never to come in: what a client library makes of an answer. This is the outside view.
 
 mod builder;
+mod cluster;
 mod loading;
 mod resp;
 mod sentinels;
@@ -23,6 +24,7 @@ use super::process::{Process, StartError};
 use super::{find, find_pinned, ports};
 
 pub use builder::RedisBuilder;
+pub use cluster::RedisCluster;
 pub use resp::{CliError, Reply};
 pub use sentinels::Sentinels;
 
