@@ -60,13 +60,24 @@ impl RedisCluster {
             node.cli(&["CLUSTER", "SET-CONFIG-EPOCH", &(place + 1).to_string()]);
             if place < MASTERS {
                 let (first, last) = (SLOTS * place / MASTERS, SLOTS * (place + 1) / MASTERS - 1);
-                node.cli(&["CLUSTER", "ADDSLOTSRANGE", &first.to_string(), &last.to_string()]);
+                node.cli(&[
+                    "CLUSTER",
+                    "ADDSLOTSRANGE",
+                    &first.to_string(),
+                    &last.to_string(),
+                ]);
             }
         }
         for node in &self.nodes[1..] {
             let bus = node.cli(&["CONFIG", "GET", "cluster-port"]);
             let bus = bus.lines().nth(1).expect("a port of the bus").to_owned();
-            self.nodes[0].cli(&["CLUSTER", "MEET", "127.0.0.1", &node.port().to_string(), &bus]);
+            self.nodes[0].cli(&[
+                "CLUSTER",
+                "MEET",
+                "127.0.0.1",
+                &node.port().to_string(),
+                &bus,
+            ]);
         }
         let known = format!("cluster_known_nodes:{}", self.nodes.len());
         self.wait("every node knows every other", |node| {
@@ -76,8 +87,14 @@ impl RedisCluster {
             let master = self.nodes[place].cli(&["CLUSTER", "MYID"]);
             let deadline = Instant::now() + START;
             // Until the handshake with that very node is over, it is unknown.
-            while replica.try_cli(&["CLUSTER", "REPLICATE", &master], START).is_err() {
-                assert!(Instant::now() < deadline, "a replica does not know its master");
+            while replica
+                .try_cli(&["CLUSTER", "REPLICATE", &master], START)
+                .is_err()
+            {
+                assert!(
+                    Instant::now() < deadline,
+                    "a replica does not know its master"
+                );
                 thread::sleep(POLL);
             }
         }
@@ -88,7 +105,9 @@ impl RedisCluster {
         // A client that asks any node must be told of all of them.
         self.wait("every node tells of all", |node| {
             let slots = node.cli(&["CLUSTER", "SLOTS"]);
-            self.nodes.iter().all(|other| slots.contains(&other.port().to_string()))
+            self.nodes
+                .iter()
+                .all(|other| slots.contains(&other.port().to_string()))
         });
     }
 
