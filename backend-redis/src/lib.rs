@@ -64,10 +64,55 @@
 //! its last message was read. A member that refuses a subscription does not stop a move; one that does not answer stops
 //! it only while the old one is well heard. [`Delivery`] is the choice between overlap and one source at a time.
 //!
-//! Not there yet:
+//! # Members that are several servers
 //!
-//! - Redis Cluster. One member is one server: MOVED and ASK are given to the caller.
-//! - Sentinel. A sentinel is no member, and is not asked which server is the primary: the configuration names the servers.
+//! One member can be the master that sentinels tell of, or a whole Redis Cluster (features `redis-sentinel` and
+//! `redis-cluster` of failover-core, `sentinel` and `cluster` here):
+//!
+//! ```toml
+//! [backend]
+//! member_failover = "5s"       # how long such a member may be without a master
+//!
+//! [[member]]
+//! name = "east"
+//! sentinels = ["redis://s1.example", "redis://s2.example", "redis://s3.example"]   # port 26379
+//! master = "mymaster"
+//! password = "${REDIS_PASSWORD}"
+//! # sentinel_username and sentinel_password where the sentinels want them; tls = true where the servers speak TLS
+//!
+//! [[member]]
+//! name = "west"
+//! urls = ["redis://c1.example", "redis://c2.example"]   # some nodes; the others are found
+//! password = "${REDIS_PASSWORD}"
+//! ```
+//!
+//! A master that moves *inside* a member is no failover of the group: the connection stays, and its socket is replaced.
+//! Meanwhile an operation waits up to `unavailable.wait`, or fails with a known fate, as after any lost connection; checks
+//! of the active say nothing; a standby in that state is not promoted. When `member_failover` is over, the member is lost
+//! and the group moves. So it must be longer than what the servers need: `down-after-milliseconds` or
+//! `cluster-node-timeout`, and about two seconds. A member that is the only one loses nothing by a long one.
+//!
+//! The events are a `Notice` with one of these words:
+//!
+//! | `what` | |
+//! |---|---|
+//! | `master_lost` | the socket to the master was left; the sentinels are asked for another |
+//! | `master_found` | the master is connected, where the text says |
+//! | `cluster_down` | a master of the cluster does not answer, or not all slots are served |
+//! | `cluster_up` | the cluster serves again |
+//!
+//! Sentinels are asked in order, each for a bounded time, and one is listened to; without any, a connected master stays.
+//! An old master that still takes writes is left as soon as a sentinel says so. What it acknowledged between the promotion
+//! and that word (up to a second) is lost by Redis; `min-replicas-to-write` on the servers narrows that. SCAN cursors and
+//! WATCH end with a server, with [`ErrorKind::Moved`](backend_api::ErrorKind::Moved); subscriptions go along.
+//!
+//! On a cluster, redirections are followed and moving slots are not seen. Commands over several slots are split by redis-rs
+//! where it knows how (MGET, MSET, DEL, ..: each part by itself), otherwise the server's CROSSSLOT is the answer; a pipeline
+//! has one slot. A write is never sent again behind [`Replay`]'s back. A pipeline that meets a slot half-way on its move
+//! may fail as one that may have been applied. WATCH, blocking commands, WAIT, SCAN and subscriptions need one server and
+//! are refused with [`ErrorKind::Unsupported`](backend_api::ErrorKind::Unsupported). A cluster's connection has a thread.
+//!
+//! Not there yet: subscriptions, blocking commands and WATCH on a cluster; reads from replicas.
 
 mod backend;
 mod check;

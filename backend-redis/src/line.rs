@@ -1,13 +1,14 @@
 //! The shared socket that a connection has at present, and whether a member that is several servers is finding another.
 //!
 //! A plain member has one socket, and its end is the end of the connection. Where the member follows its master
-//! ([`sentinel`](crate::place)), the socket may be replaced within the connection: the *revision* counts them. Revision and
+//! (see [`place`](crate::place)), the socket may be replaced within the connection: the *revision* counts them. Revision and
 //! end are one number, so that whoever reads it never sees one socket's end as another's.
 //!
 //! Nothing here decides when to leave a socket. Never to come in: a task, a dial.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+#[cfg(any(feature = "sentinel", feature = "cluster"))]
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -18,6 +19,7 @@ use crate::link::Link;
 use crate::target::Address;
 
 /// A master that was just found to be well is not doubted again for this long: what fails meanwhile is the breaker's.
+#[cfg(any(feature = "sentinel", feature = "cluster"))]
 const CLEARED: Duration = Duration::from_secs(1);
 
 pub(crate) struct Line {
@@ -134,6 +136,7 @@ impl Line {
     }
 
     /// The next socket. Returns its revision.
+    #[cfg(feature = "sentinel")]
     pub(crate) fn replace(&self, link: Link, connector: Arc<Connector>) -> u64 {
         let mut now = locked(&self.now);
         let revision = now.revision + 1;
@@ -185,6 +188,7 @@ impl Line {
     }
 
     /// The present socket was looked at and is well.
+    #[cfg(any(feature = "sentinel", feature = "cluster"))]
     pub(crate) fn clear(&self) {
         *locked(&self.cleared) = Some(Instant::now() + CLEARED);
         self.phase.send_if_modified(|phase| {

@@ -59,8 +59,7 @@ use work::{Batch, Trouble, Work};
 ///
 /// [`subscribe`](Self::subscribe) and its kin give a stream of messages that goes on across switches.
 ///
-/// Not there yet: Redis Cluster (one member is one server, and MOVED and ASK are given to the caller), and Sentinel (a
-/// sentinel is no member, and is not asked for the primary).
+/// Where a member is several servers (sentinels, a cluster), what differs stands in the documentation of the crate.
 ///
 /// Dropping a future gives the operation up: what was not yet written is not sent, what was written is still executed.
 ///

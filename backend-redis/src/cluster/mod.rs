@@ -21,6 +21,7 @@ use redis::aio::ConnectionLike;
 use redis::cluster::ClusterClientBuilder;
 use redis::cluster_async::ClusterConnection;
 use redis::{Cmd, Pipeline, ProtocolVersion, RedisResult, Value};
+use tokio::sync::Notify;
 
 use crate::commands::Commands;
 use crate::config::{Options, Settings};
@@ -30,6 +31,7 @@ use crate::link::Link;
 use crate::target::{Address, Target};
 use node::{Context, Node};
 use own::Own;
+use steward::Steward;
 pub(crate) use steward::look;
 
 /// How often redis-rs tries a command again, redirections included. The time of an operation bounds them all.
@@ -93,11 +95,13 @@ impl Nodes {
         terms: Terms,
     ) -> Result<Connection, Error> {
         let name = Address::Several(self.to_string());
+        let ends = Arc::<Notify>::default();
         let context = Arc::new(Context {
             server: self.seeds[0].clone(),
             tls: self.tls,
             options: options.clone(),
             commands,
+            ends: ends.clone(),
             operation: terms.operation,
             bound: terms.dial.min(terms.operation * 2),
         });
@@ -145,7 +149,14 @@ impl Nodes {
         let line = Line::new(link, name, None, true);
         let connection = Connection::over(line, 0, None, terms);
         connection.ends_with(Box::new(move || own.end()));
-        steward::start(&connection, signals, operation, options.member_failover);
+        let steward = Steward {
+            line: connection.line().clone(),
+            signals,
+            ends,
+            operation,
+            failover: options.member_failover,
+        };
+        steward.start(&connection);
         Ok(connection)
     }
 }

@@ -16,6 +16,7 @@ use redis::{
     RedisFuture, RedisResult, ServerErrorKind, Value,
 };
 
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::own;
@@ -32,6 +33,8 @@ pub(super) struct Context {
     pub(super) tls: bool,
     pub(super) options: Options,
     pub(super) commands: Arc<Commands>,
+    /// A socket ended.
+    pub(super) ends: Arc<Notify>,
     /// How long one command may take.
     pub(super) operation: Duration,
     /// How long opening one socket may take.
@@ -78,11 +81,15 @@ impl Driven {
 }
 
 /// Marks the end of the socket, also when its driver panics.
-struct End(Arc<AtomicBool>);
+struct End {
+    ended: Arc<AtomicBool>,
+    context: Arc<Context>,
+}
 
 impl Drop for End {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
+        self.ended.store(true, Ordering::Release);
+        self.context.ends.notify_one();
     }
 }
 
@@ -116,7 +123,10 @@ impl Connect for Node {
                 })
                 .map_err(error::wrap)?;
             let ended = Arc::<AtomicBool>::default();
-            let end = End(ended.clone());
+            let end = End {
+                ended: ended.clone(),
+                context: context.clone(),
+            };
             let task = tokio::spawn(async move {
                 let _end = end;
                 driver.await;

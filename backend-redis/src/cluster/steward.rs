@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use backend_api::{Error, ErrorKind, Signals};
 use redis::Value;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
+use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::config::Settings;
@@ -52,26 +53,41 @@ pub(crate) async fn look(link: &mut Link, name: &Address) -> Result<(), Error> {
             return Err(Error::new(ErrorKind::Unhealthy, text));
         }
     };
-    let answers = match answers {
+    let answers: Vec<Value> = match answers {
         Value::Map(answers) => answers.into_iter().map(|(_node, answer)| answer).collect(),
         Value::Array(answers) => answers,
         answer => vec![answer],
     };
-    let ok = |answer: &Value| match answer {
-        Value::BulkString(text) => {
-            let text = String::from_utf8_lossy(text);
-            text.lines()
-                .any(|line| line.trim_end() == "cluster_state:ok")
-        }
-        Value::VerbatimString { text, .. } => text.contains("cluster_state:ok"),
-        Value::ServerError(error) => error.code() == "NOPERM",
-        _ => false,
+    // Of those that redis-rs has a socket to. One that is gone may be missing, and the others do not know it yet.
+    let told: Vec<_> = answers.iter().filter_map(text).collect();
+    let is_forbidden =
+        |answer: &Value| matches!(answer, Value::ServerError(error) if error.code() == "NOPERM");
+    if told.is_empty() && answers.iter().any(is_forbidden) {
+        return Ok(());
+    }
+    let says = |text: &str, what: &str| {
+        let found = text.lines().find_map(|line| line.strip_prefix(what));
+        found.map(|value| value.trim().to_owned())
     };
-    if answers.is_empty() || !answers.iter().all(ok) {
+    let well = |text: &&str| says(text, "cluster_state:").is_some_and(|state| state == "ok");
+    if told.is_empty() || told.len() < answers.len() || !told.iter().all(well) {
         let text = format!("{name} is down, or serves only some of its slots");
         return Err(Error::new(ErrorKind::Unhealthy, text));
     }
+    let masters = says(told[0], "cluster_size:").and_then(|count| count.parse().ok());
+    if masters.is_some_and(|masters: usize| told.len() < masters) {
+        let text = format!("only {} masters of {name} answer", told.len());
+        return Err(Error::new(ErrorKind::Lost, text));
+    }
     Ok(())
+}
+
+fn text(answer: &Value) -> Option<&str> {
+    match answer {
+        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Some(text),
+        _ => None,
+    }
 }
 
 /// Says that the connection is lost when the steward is gone, whyever.
@@ -90,64 +106,72 @@ impl Drop for LastWord {
     }
 }
 
-pub(super) fn start(
-    connection: &Connection,
-    signals: Signals<Settings>,
-    operation: Duration,
-    failover: Duration,
-) {
-    let line = connection.line().clone();
-    let last = LastWord {
-        line: line.clone(),
-        signals: signals.clone(),
-        reason: Error::new(ErrorKind::Lost, "what looks after the cluster ended"),
-    };
-    connection.spawn(async move {
-        let mut last = last;
-        last.reason = attend(&line, &signals, operation, failover).await;
-    });
+pub(super) struct Steward {
+    pub(super) line: Arc<Line>,
+    pub(super) signals: Signals<Settings>,
+    /// The socket of a node ended.
+    pub(super) ends: Arc<Notify>,
+    pub(super) operation: Duration,
+    /// How long the cluster may be down.
+    pub(super) failover: Duration,
 }
 
-/// Until the cluster has not served for too long; says so.
-async fn attend(
-    line: &Line,
-    signals: &Signals<Settings>,
-    operation: Duration,
-    failover: Duration,
-) -> Error {
-    let name = line.address();
-    let mut link = line.now().link;
-    let mut phases = line.phases();
-    loop {
-        let _ = phases.wait_for(|phase| phase.mood != Mood::Well).await;
-        let since = Instant::now();
-        let mut told = false;
+impl Steward {
+    pub(super) fn start(self, connection: &Connection) {
+        let last = LastWord {
+            line: self.line.clone(),
+            signals: self.signals.clone(),
+            reason: Error::new(ErrorKind::Lost, "what looks after the cluster ended"),
+        };
+        connection.spawn(async move {
+            let mut last = last;
+            last.reason = self.attend().await;
+        });
+    }
+
+    /// Until the cluster has not served for too long; says so.
+    async fn attend(self) -> Error {
+        let name = self.line.address();
+        let mut link = self.line.now().link;
+        let mut phases = self.line.phases();
         loop {
-            let looked = timeout(operation, look(&mut link, &name)).await;
-            let reason = match looked {
-                Ok(Ok(())) => break,
-                Ok(Err(reason)) => reason,
-                Err(_late) => {
-                    let text = format!("a master of {name} does not answer");
-                    Error::new(ErrorKind::Timeout, text)
+            tokio::select! {
+                _ = phases.wait_for(|phase| phase.mood != Mood::Well) => {}
+                () = self.ends.notified() => {}
+            }
+            let since = Instant::now();
+            let mut told = false;
+            while let Err(reason) = self.look(&mut link, &name).await {
+                if !told {
+                    told = true;
+                    self.signals.notice(CLUSTER_DOWN, reason.message());
                 }
-            };
-            if !told {
-                told = true;
-                signals.notice(CLUSTER_DOWN, reason.message());
+                if since.elapsed() >= self.failover {
+                    let text = format!(
+                        "{} (for {:?}: member_failover)",
+                        reason.message(),
+                        self.failover
+                    );
+                    return Error::new(ErrorKind::Lost, text);
+                }
+                sleep(PAUSE).await;
             }
-            if since.elapsed() >= failover {
-                let text = format!("{} (for {failover:?}: member_failover)", reason.message());
-                return Error::new(ErrorKind::Lost, text);
+            if told {
+                self.line.resume();
+                let text = format!("{name} serves again after {:?}", since.elapsed());
+                self.signals.notice(CLUSTER_UP, text);
+            } else {
+                self.line.clear();
             }
-            sleep(PAUSE).await;
         }
-        if told {
-            line.resume();
-            let text = format!("{name} serves again after {:?}", since.elapsed());
-            signals.notice(CLUSTER_UP, text);
-        } else {
-            line.clear();
-        }
+    }
+
+    async fn look(&self, link: &mut Link, name: &Address) -> Result<(), Error> {
+        timeout(self.operation, look(link, name))
+            .await
+            .unwrap_or_else(|_late| {
+                let text = format!("a master of {name} does not answer");
+                Err(Error::new(ErrorKind::Timeout, text))
+            })
     }
 }
