@@ -96,9 +96,9 @@
 //!
 //! | `what` | |
 //! |---|---|
-//! | `master_lost` | the socket to the master was left; the sentinels are asked for another |
+//! | `master_lost` | the socket to the master was left, and no other is found after a quarter of a second |
 //! | `master_found` | the master is connected, where the text says |
-//! | `cluster_down` | a master of the cluster does not answer, or not all slots are served |
+//! | `cluster_down` | for a quarter of a second a master does not answer, or not all slots are served |
 //! | `cluster_up` | the cluster serves again |
 //!
 //! Sentinels are asked in order, each for a bounded time, and one is listened to; without any, a connected master stays.

@@ -14,7 +14,7 @@ mod own;
 mod steward;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use backend_api::{Error, ErrorKind};
 use redis::aio::ConnectionLike;
@@ -148,11 +148,20 @@ impl Nodes {
         let (signals, operation) = (terms.signals.clone(), terms.operation);
         let line = Line::new(link, name, None, true);
         let connection = Connection::over(line, 0, None, terms);
-        connection.ends_with(Box::new(move || own.end()));
+        let own = Arc::new(Mutex::new(Some(own)));
+        let of_retiring = own.clone();
+        connection.ends_with(Box::new(move || {
+            let own = of_retiring
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            own.map(Own::end);
+        }));
         let steward = Steward {
             line: connection.line().clone(),
             signals,
             ends,
+            own,
             operation,
             failover: options.member_failover,
         };

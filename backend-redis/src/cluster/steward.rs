@@ -4,7 +4,7 @@
 //! back, since the other shards may be well. When it serves again, the line counts on, so that whatever waits for that
 //! goes on; when it has not for too long, the connection says that it is lost.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use backend_api::{Error, ErrorKind, Signals};
@@ -13,6 +13,7 @@ use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
+use super::own::Own;
 use crate::config::Settings;
 use crate::connection::Connection;
 use crate::line::{Line, Mood};
@@ -23,6 +24,9 @@ use crate::target::Address;
 const CLUSTER_DOWN: &str = "cluster_down";
 /// It does again.
 const CLUSTER_UP: &str = "cluster_up";
+
+/// What is over sooner is no news, and where the member is lost at once that is all there is to say.
+const UNSAID: Duration = Duration::from_millis(250);
 
 /// Between two looks at a cluster that does not serve.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -111,6 +115,8 @@ pub(super) struct Steward {
     pub(super) signals: Signals<Settings>,
     /// The socket of a node ended.
     pub(super) ends: Arc<Notify>,
+    /// Lost, nothing of the connection may dial nodes any more.
+    pub(super) own: Arc<Mutex<Option<Own>>>,
     pub(super) operation: Duration,
     /// How long the cluster may be down.
     pub(super) failover: Duration,
@@ -126,11 +132,18 @@ impl Steward {
         connection.spawn(async move {
             let mut last = last;
             last.reason = self.attend().await;
+            // Does not wait: that is left to retiring, which has nothing else to wait for then.
+            drop(
+                self.own
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .take(),
+            );
         });
     }
 
     /// Until the cluster has not served for too long; says so.
-    async fn attend(self) -> Error {
+    async fn attend(&self) -> Error {
         let name = self.line.address();
         let mut link = self.line.now().link;
         let mut phases = self.line.phases();
@@ -140,9 +153,10 @@ impl Steward {
                 () = self.ends.notified() => {}
             }
             let since = Instant::now();
-            let mut told = false;
+            let (mut failed, mut told) = (false, false);
             while let Err(reason) = self.look(&mut link, &name).await {
-                if !told {
+                failed = true;
+                if !told && since.elapsed() > UNSAID {
                     told = true;
                     self.signals.notice(CLUSTER_DOWN, reason.message());
                 }
@@ -156,12 +170,14 @@ impl Steward {
                 }
                 sleep(PAUSE).await;
             }
-            if told {
+            if failed {
                 self.line.resume();
-                let text = format!("{name} serves again after {:?}", since.elapsed());
-                self.signals.notice(CLUSTER_UP, text);
             } else {
                 self.line.clear();
+            }
+            if told {
+                let text = format!("{name} serves again after {:?}", since.elapsed());
+                self.signals.notice(CLUSTER_UP, text);
             }
         }
     }

@@ -29,6 +29,8 @@ const MASTER_LOST: &str = "master_lost";
 /// It was found.
 const MASTER_FOUND: &str = "master_found";
 
+/// What is over sooner is no news, and where the member is lost at once that is all there is to say.
+const UNSAID: Duration = Duration::from_millis(250);
 /// Between two rounds of asking all sentinels; it doubles up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_millis(200);
@@ -226,10 +228,9 @@ impl Steward {
             let before = self.line.address();
             self.leave();
             let text = format!("{} at {before} is left: {why}", self.master);
-            self.signals.notice(MASTER_LOST, text);
             let mut reason = Error::new(ErrorKind::Timeout, why);
             let failover = self.bounds.failover;
-            let Ok(found) = timeout(failover, self.follow(&mut reason)).await else {
+            let Ok(found) = timeout(failover, self.follow(&mut reason, text)).await else {
                 let text = format!(
                     "{} has no master again within {failover:?} (member_failover): {}",
                     self.master,
@@ -286,8 +287,10 @@ impl Steward {
         }
     }
 
-    async fn follow(&mut self, reason: &mut Error) -> Found {
-        let mut pause = FIRST_PAUSE;
+    /// `left`: what is to be told if it takes long.
+    async fn follow(&mut self, reason: &mut Error, left: String) -> Found {
+        let since = Instant::now();
+        let (mut pause, mut untold) = (FIRST_PAUSE, Some(left));
         loop {
             match self
                 .reach
@@ -296,6 +299,11 @@ impl Steward {
             {
                 Ok(found) => return found,
                 Err(error) => *reason = error,
+            }
+            if since.elapsed() > UNSAID
+                && let Some(left) = untold.take()
+            {
+                self.signals.notice(MASTER_LOST, left);
             }
             sleep(pause).await;
             pause = (pause * 2).min(LAST_PAUSE);
