@@ -155,7 +155,9 @@ impl Nodes {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .take();
-            own.map(Own::end);
+            if let Some(own) = own {
+                own.end();
+            }
         }));
         let steward = Steward {
             line: connection.line().clone(),

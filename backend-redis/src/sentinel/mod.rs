@@ -3,6 +3,7 @@
 //! ```text
 //!  ask        one question to one sentinel: where is the master, and as of which epoch
 //!  sentinels  all of them: in order, the one that answers first in front, and kept
+//!  reach      a server that they tell of, connected and asked whether it is a master
 //!  steward    the task that leaves a socket and finds the next one, within the connection
 //! ```
 //!
@@ -13,6 +14,7 @@
 //! failover, is no older than what was known; and a server is used only if it says itself that it is a master.
 
 mod ask;
+mod reach;
 mod sentinels;
 mod steward;
 
@@ -26,8 +28,9 @@ use crate::connection::{Connection, Terms};
 use crate::line::Line;
 use crate::link::Link;
 use crate::target::{Address, Target};
+use reach::Reach;
 use sentinels::Sentinels;
-use steward::{Reach, Steward};
+use steward::Steward;
 
 /// Where sentinels listen unless a URL says otherwise.
 const PORT: u16 = 26379;

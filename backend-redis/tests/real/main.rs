@@ -11,6 +11,8 @@ mod proxy;
 mod pubsub;
 mod replay;
 mod retire;
+#[cfg(feature = "sentinel")]
+mod sentinel;
 mod server;
 mod stand_in;
 #[cfg(feature = "tls")]

@@ -26,7 +26,7 @@ impl RedisCluster {
     /// When a node cannot be started, or when they do not become a cluster.
     #[track_caller]
     pub fn start() -> Self {
-        Self::with(RedisServer::builder(), false)
+        Self::with(&RedisServer::builder(), false)
     }
 
     /// Three masters with a replica each.
@@ -36,7 +36,7 @@ impl RedisCluster {
     /// As [`start`](Self::start).
     #[track_caller]
     pub fn with_replicas() -> Self {
-        Self::with(RedisServer::builder(), true)
+        Self::with(&RedisServer::builder(), true)
     }
 
     /// Nodes of these settings.
@@ -45,10 +45,10 @@ impl RedisCluster {
     ///
     /// As [`start`](Self::start).
     #[track_caller]
-    pub fn with(settings: RedisBuilder, replicas: bool) -> Self {
+    pub fn with(settings: &RedisBuilder, replicas: bool) -> Self {
         let count = if replicas { 2 * MASTERS } else { MASTERS };
         let this = Self {
-            nodes: (0..count).map(|_| node(&settings)).collect(),
+            nodes: (0..count).map(|_| node(settings)).collect(),
         };
         this.form();
         this
