@@ -55,7 +55,8 @@
 //!
 //! # Features
 //!
-//! `memory` (default) is the embedded backend, `redis` the one for Redis, `redis-tls` the same with `rediss://`. `watch` adds
+//! `memory` (default) is the embedded backend, `redis` the one for Redis, `redis-tls` the same with `rediss://`; with
+//! `redis-sentinel` and `redis-cluster` a member may be a master behind sentinels or a whole cluster. `watch` adds
 //! [`Failover::watch`], which reloads the configuration when its file changes. An application that uses one of them takes no
 //! other: `failover-core = { version = "0.1", default-features = false, features = ["redis"] }`.
 //! `watch` reloads the configuration when its file changes; it takes no further dependency.
