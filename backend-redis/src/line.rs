@@ -170,13 +170,19 @@ impl Line {
         });
     }
 
-    /// Something failed on the present socket: it is to be looked at. `false` where it was just found well, so that the
+    /// An answer was late on the present socket: it is to be looked at. `false` where it was just found well, so that the
     /// failure says something about the member.
-    pub(crate) fn doubt(&self) -> bool {
+    pub(crate) fn doubt_lateness(&self) -> bool {
         let cleared = *locked(&self.cleared);
         if cleared.is_some_and(|until| Instant::now() < until) && !self.has_ended() {
             return false;
         }
+        self.doubt();
+        true
+    }
+
+    /// Something is certainly wrong: it is to be looked at.
+    pub(crate) fn doubt(&self) {
         self.phase.send_if_modified(|phase| {
             let well = phase.mood == Mood::Well;
             if well {
@@ -184,7 +190,6 @@ impl Line {
             }
             well
         });
-        true
     }
 
     /// The present socket was looked at and is well.

@@ -133,7 +133,11 @@ impl Judge<'_> {
         match trouble {
             // Its end tells itself.
             Trouble::Gone => true,
-            _ => line.doubt(),
+            Trouble::Late => line.doubt_lateness(),
+            _ => {
+                line.doubt();
+                true
+            }
         }
     }
 

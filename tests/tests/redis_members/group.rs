@@ -85,6 +85,11 @@ impl Group {
         }
     }
 
+    /// No event so far says that the group moved.
+    pub(crate) fn stayed(&mut self) {
+        self.heard("");
+    }
+
     /// How many more of them there are by now.
     pub(crate) fn heard(&mut self, word: &str) -> usize {
         let more = std::iter::from_fn(|| self.events.next().now_or_never().flatten());
