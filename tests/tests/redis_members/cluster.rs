@@ -78,8 +78,7 @@ async fn commands_go_to_the_shards_and_what_needs_one_server_is_refused() {
     let error = client
         .subscribe(["news"])
         .await
-        .err()
-        .expect("no subscriptions");
+        .expect_err("no subscriptions");
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     group.is_active("home").await;
 }
