@@ -32,25 +32,79 @@ pub(crate) enum Next {
     NoActive(Error),
 }
 
-/// Waits for the next active, if there is anything to wait for. `deadline` is kept from one failure to the next.
-pub(crate) async fn next<C>(slot: &Slot<C>, past: Past, deadline: &mut Option<Instant>) -> Next {
+/// Where a member finds itself another server, beside the engine finding another member.
+pub(crate) trait Within: Sync {
+    /// Resolves once another server of the member than the one on which it failed is there.
+    fn next(&self) -> impl Future<Output = ()> + Send;
+
+    /// The server on which it failed is gone, and the next one is not there yet.
+    fn is_under_way(&self) -> bool;
+}
+
+/// Of members that are one server there is no value.
+#[cfg(feature = "fred")]
+pub(crate) enum Nowhere {}
+
+#[cfg(feature = "fred")]
+impl Within for Nowhere {
+    async fn next(&self) {
+        match *self {}
+    }
+
+    fn is_under_way(&self) -> bool {
+        match *self {}
+    }
+}
+
+/// Waits for the next active, or the next server `within` it, if there is anything to wait for. `deadline` is kept from one
+/// failure to the next.
+pub(crate) async fn next<C>(
+    slot: &Slot<C>,
+    past: Past,
+    within: Option<&impl Within>,
+    deadline: &mut Option<Instant>,
+) -> Next {
     if !past.again {
         return Next::Failed;
     }
     let deadline = *deadline.get_or_insert_with(|| Instant::now() + slot.wait());
-    if past.doubtful && stays(slot, past.epoch, deadline).await {
+    if past.doubtful && stays(slot, past.epoch, within, deadline).await {
         return Next::Failed;
     }
-    match tokio::time::timeout_at(deadline, slot.moved_from(past.epoch)).await {
-        Ok(Ok(_moved)) => Next::Attempt,
-        Ok(Err(reason)) if past.unsent => Next::NoActive(reason),
+    match tokio::time::timeout_at(deadline, elsewhere(slot, past.epoch, within)).await {
+        Ok(Ok(())) => Next::Attempt,
+        // A member that looks for its next server is active all the while, and says itself what is missing.
+        Ok(Err(reason)) if past.unsent && within.is_none() => Next::NoActive(reason),
         Ok(Err(_)) | Err(_) => Next::Failed,
     }
 }
 
 /// Whether the active is still the same when the engine has proven it. Without any active there is more to wait for.
-async fn stays<C>(slot: &Slot<C>, epoch: Epoch, deadline: Instant) -> bool {
+async fn stays<C>(
+    slot: &Slot<C>,
+    epoch: Epoch,
+    within: Option<&impl Within>,
+    deadline: Instant,
+) -> bool {
     let verdict = deadline.min(Instant::now() + slot.verdict_within());
-    let moved = tokio::time::timeout_at(verdict, slot.moved_from(epoch)).await;
-    !matches!(moved, Ok(Ok(_))) && slot.epoch() == Some(epoch)
+    let moved = tokio::time::timeout_at(verdict, elsewhere(slot, epoch, within)).await;
+    !matches!(moved, Ok(Ok(())))
+        && slot.epoch() == Some(epoch)
+        && !within.is_some_and(Within::is_under_way)
+}
+
+/// Resolves once there is somewhere else to go.
+async fn elsewhere<C>(
+    slot: &Slot<C>,
+    epoch: Epoch,
+    within: Option<&impl Within>,
+) -> Result<(), Error> {
+    let moved = async { slot.moved_from(epoch).await.map(drop) };
+    match within {
+        None => moved.await,
+        Some(within) => tokio::select! {
+            moved = moved => moved,
+            () = within.next() => Ok(()),
+        },
+    }
 }

@@ -1,17 +1,16 @@
 //! How questions about a server are put through redis-rs, and what its values say in answer.
 
-use backend_api::{Error, ErrorKind};
-use redis::aio::MultiplexedConnection;
+use std::time::Duration;
+
+use backend_api::{Error, ErrorKind, Health};
 use redis::{RedisError, RedisResult, Value};
 
 use crate::connection::Connection;
+use crate::link::Link;
 use crate::probe::{Ask, Said, Watched};
+use crate::several;
 #[cfg(feature = "lag-aware")]
 use crate::target::Target;
-
-/// The shared socket, of which nothing is held.
-#[derive(Clone)]
-pub(crate) struct Link(MultiplexedConnection);
 
 impl Ask for Connection {
     async fn ask(&self, questions: &[&[&str]]) -> Result<Vec<Said>, Error> {
@@ -23,7 +22,7 @@ impl Ask for Connection {
 
 impl Ask for Link {
     async fn ask(&self, questions: &[&[&str]]) -> Result<Vec<Said>, Error> {
-        put(self.0.clone(), questions)
+        put(self.clone(), questions)
             .await
             .map_err(|_error| Error::new(ErrorKind::Lost, "the server does not answer"))
     }
@@ -33,12 +32,20 @@ impl Watched for Connection {
     type Link = Link;
 
     fn link(&self) -> Link {
-        Link(self.unbounded())
+        self.unbounded()
+    }
+
+    async fn several(&self, bound: Duration) -> Option<Health> {
+        match self.line().follows() {
+            true => Some(several::check(self, bound).await),
+            false => None,
+        }
     }
 
     #[cfg(feature = "lag-aware")]
-    fn target(&self) -> &Target {
-        &self.connector().target
+    fn target(&self) -> Option<Target> {
+        let connector = self.line().now().connector?;
+        Some(connector.target.clone())
     }
 
     #[cfg(feature = "lag-aware")]
@@ -57,7 +64,7 @@ impl Watched for Connection {
     }
 }
 
-async fn put(mut link: MultiplexedConnection, questions: &[&[&str]]) -> RedisResult<Vec<Said>> {
+async fn put(mut link: Link, questions: &[&[&str]]) -> RedisResult<Vec<Said>> {
     let mut pipeline = redis::pipe();
     for question in questions {
         for (place, word) in question.iter().enumerate() {
@@ -67,9 +74,7 @@ async fn put(mut link: MultiplexedConnection, questions: &[&[&str]]) -> RedisRes
             };
         }
     }
-    let answers = link
-        .send_packed_commands(&pipeline, 0, questions.len())
-        .await?;
+    let answers = link.pipeline(&pipeline, 0, questions.len()).await?;
     Ok(answers.iter().map(said).collect())
 }
 

@@ -8,16 +8,18 @@ use backend_api::{
     async_trait,
 };
 
-use crate::ask::Link;
 use crate::check::{self, Driver, Group};
 use crate::client::FailoverConnection;
 use crate::commands::Commands;
 use crate::config::{Options, Replay, Settings};
 use crate::connect::{Connector, Listener};
-use crate::connection::{Connection, Terms};
+use crate::connection::{Connection, Terms, lost};
+use crate::link::Link;
+use crate::place::Place;
 use crate::probe;
 use crate::pubsub::{self, Registry};
 use crate::replication::{Board, Guard};
+use crate::several;
 use crate::target::Target;
 
 /// The Redis backend. One value serves one group.
@@ -55,6 +57,55 @@ impl Redis {
     pub fn options(&self) -> &Options {
         &self.options
     }
+
+    fn terms(&self, dial: Dial<'_, Settings>) -> Terms {
+        Terms {
+            signals: dial.signals,
+            dial: dial.timeout,
+            operation: dial.operation,
+            prove: dial.prove,
+            registry: self.registry.clone(),
+            heartbeat: self.options.pubsub_heartbeat,
+        }
+    }
+
+    /// A member that is one server.
+    async fn connect_to(
+        &self,
+        target: Target,
+        dial: Dial<'_, Settings>,
+    ) -> Result<Connection, Error> {
+        let connector = Arc::new(Connector::new(target, &self.options));
+        let address = connector.target.address.clone();
+        let listener = {
+            let signals = dial.signals.clone();
+            let address = address.clone();
+            let listener = Listener::disconnect(move || signals.lost(lost(&address)));
+            let signals = dial.signals.clone();
+            match self.options.maintenance_notices {
+                true => listener.with_maintenance(move || signals.lame_duck()),
+                false => listener,
+            }
+        };
+        let opening = connector.open(Some(dial.operation), listener);
+        let (shared, driver) = within(dial.timeout, &address, opening).await?;
+        let terms = self.terms(dial);
+        Ok(Connection::start(connector, shared, driver, terms))
+    }
+}
+
+/// One attempt to connect, and no longer.
+async fn within<T>(
+    bound: Duration,
+    whom: impl std::fmt::Display,
+    opening: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::time::timeout(bound, opening)
+        .await
+        .unwrap_or_else(|_elapsed| {
+            let text = format!("{whom} did not answer within {bound:?}");
+            Err(Error::new(ErrorKind::Timeout, text).with_operation("connect"))
+        })
 }
 
 impl Default for Redis {
@@ -138,6 +189,12 @@ impl RedisBuilder {
         self
     }
 
+    /// See [`Options::member_failover`].
+    pub fn member_failover(mut self, bound: Duration) -> Self {
+        self.options.member_failover = bound;
+        self
+    }
+
     /// See [`Options::pubsub_heartbeat`].
     pub fn pubsub_heartbeat(mut self, interval: Duration) -> Self {
         self.options.pubsub_heartbeat = interval;
@@ -173,47 +230,22 @@ impl Backend for Redis {
     }
 
     async fn connect(&self, dial: Dial<'_, Settings>) -> Result<Connection, Error> {
-        let target = Target::parse(&dial.member.settings)?;
-        let connector = Arc::new(Connector::new(target, &self.options));
-        let address = connector.target.address.clone();
-        let listener = {
-            let signals = dial.signals.clone();
-            let address = address.clone();
-            let listener = Listener::disconnect(move || {
-                signals.lost(Error::new(
-                    ErrorKind::Lost,
-                    format!("the connection to {address} ended"),
-                ));
-            });
-            let signals = dial.signals.clone();
-            match self.options.maintenance_notices {
-                true => listener.with_maintenance(move || signals.lame_duck()),
-                false => listener,
+        let connection = match Place::parse(&dial.member.settings)? {
+            Place::Server(target) => self.connect_to(target, dial).await?,
+            #[cfg(feature = "sentinel")]
+            Place::Sentinel(watched) => {
+                let bound = dial.timeout;
+                let opening = watched.connect(&self.options, self.terms(dial));
+                within(bound, "the sentinels or their master", opening).await?
+            }
+            #[cfg(feature = "cluster")]
+            Place::Cluster(nodes) => {
+                let (bound, name) = (dial.timeout, nodes.to_string());
+                let commands = self.commands.clone();
+                let opening = nodes.connect(&self.options, commands, self.terms(dial));
+                within(bound, name, opening).await?
             }
         };
-        let opening = connector.open(Some(dial.operation), listener);
-        let (shared, driver) = tokio::time::timeout(dial.timeout, opening)
-            .await
-            .unwrap_or_else(|_elapsed| {
-                Err(Error::new(
-                    ErrorKind::Timeout,
-                    format!("{address} did not answer within {:?}", dial.timeout),
-                )
-                .with_operation("connect"))
-            })?;
-        let connection = Connection::start(
-            connector,
-            shared,
-            driver,
-            Terms {
-                signals: dial.signals,
-                dial: dial.timeout,
-                operation: dial.operation,
-                prove: dial.prove,
-                registry: self.registry.clone(),
-                heartbeat: self.options.pubsub_heartbeat,
-            },
-        );
         if !self.commands.is_known() {
             let commands = self.commands.clone();
             let link = connection.shared();
@@ -223,7 +255,12 @@ impl Backend for Redis {
     }
 
     async fn prove(&self, connection: &Connection) -> Result<(), Error> {
-        let asking = probe::ping_and_role(connection, self.options.allow_replicas);
+        let asking = async {
+            if connection.line().follows() {
+                return several::prove(connection).await;
+            }
+            probe::ping_and_role(connection, self.options.allow_replicas).await
+        };
         tokio::join!(self.note_position(connection), asking).1
     }
 
@@ -271,6 +308,6 @@ impl Backend for Redis {
     }
 
     fn validate(&self, settings: &Settings) -> Result<(), Error> {
-        Target::parse(settings).map(drop)
+        Place::parse(settings).map(drop)
     }
 }

@@ -7,8 +7,9 @@ use std::collections::HashSet;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
+
+use crate::link::Link;
 
 /// Nothing at startup waits for the table, and it must not be in the way of the first proofs.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -92,12 +93,12 @@ impl Commands {
 
     /// Asks a server. Fails silently: the next connection asks again. It takes the socket and not the connection, which
     /// owns the task that this runs in.
-    pub(crate) async fn learn(&self, mut link: MultiplexedConnection) {
+    pub(crate) async fn learn(&self, mut link: Link) {
         tokio::time::sleep(PAUSE).await;
         if self.is_known() {
             return;
         }
-        let answer = link.send_packed_command(&redis::cmd("COMMAND")).await;
+        let answer = link.command(&redis::cmd("COMMAND")).await;
         if let Ok(Value::Array(entries)) = answer {
             let mut reads = HashSet::new();
             collect(&entries, &mut reads);

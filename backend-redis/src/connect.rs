@@ -33,6 +33,8 @@ pub(crate) struct Listener {
     disconnect: Option<OnDisconnect>,
     message: Option<OnMessage>,
     maintenance: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// Where messages would need a socket that does nothing else, there are none.
+    pushes_only: bool,
 }
 
 /// What a server calls out when it, or the part of it that answers here, is about to move or to fail over. What it calls out
@@ -58,6 +60,15 @@ impl Listener {
         Self {
             message: Some(tell),
             ..Self::default()
+        }
+    }
+
+    /// For a socket that asks and is told things besides. With RESP2 it is told nothing.
+    #[cfg(feature = "sentinel")]
+    pub(crate) fn pushes(tell: OnMessage) -> Self {
+        Self {
+            pushes_only: true,
+            ..Self::messages(tell)
         }
     }
 
@@ -97,6 +108,12 @@ impl Connector {
         }
     }
 
+    /// The server answered that it does not know RESP3: one socket cannot both subscribe and ask.
+    #[cfg(feature = "sentinel")]
+    pub(crate) fn is_old(&self) -> bool {
+        self.old.load(Ordering::Relaxed)
+    }
+
     /// Opens a socket. Commands on it wait `response_timeout` at most; without one the caller bounds them.
     pub(crate) async fn open(
         &self,
@@ -133,20 +150,52 @@ impl Connector {
         response_timeout: Option<Duration>,
         listener: &Listener,
     ) -> Result<(MultiplexedConnection, Driver), Failure> {
-        let mut config = AsyncConnectionConfig::new()
+        let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(response_timeout);
-        let mut sift = None;
         let maintenance = listener.maintenance.is_some();
         if protocol == ProtocolVersion::RESP3 {
             let listener = listener.clone();
-            config = config.set_push_sender(move |push: redis::PushInfo| {
+            let config = config.set_push_sender(move |push: redis::PushInfo| {
                 listener.hear(push);
                 Ok::<(), ()>(())
             });
-        } else {
-            sift = listener.message.clone();
+            return self.dial_with(protocol, config, None, maintenance).await;
         }
+        let sift = listener.message.clone();
+        let sift = sift.filter(|_| !listener.pushes_only);
+        self.dial_with(protocol, config, sift, false).await
+    }
+
+    /// The socket to a node of a cluster, with what redis-rs wants to hear of it.
+    #[cfg(feature = "cluster")]
+    pub(crate) async fn open_for_cluster(
+        &self,
+        config: AsyncConnectionConfig,
+    ) -> Result<(MultiplexedConnection, Driver), Error> {
+        match self
+            .dial_with(ProtocolVersion::RESP3, config, None, false)
+            .await
+        {
+            Ok(opened) => Ok(opened),
+            Err(Failure::Error(error)) => Err(error),
+            Err(Failure::Old) => Err(Error::new(
+                ErrorKind::Protocol,
+                format!(
+                    "{} does not speak RESP3 (Redis 6 does)",
+                    self.target.address
+                ),
+            )),
+        }
+    }
+
+    async fn dial_with(
+        &self,
+        protocol: ProtocolVersion,
+        config: AsyncConnectionConfig,
+        sift: Option<OnMessage>,
+        maintenance: bool,
+    ) -> Result<(MultiplexedConnection, Driver), Failure> {
         let address = &self.target.address;
         match address {
             Address::Tcp(host, port) => {
@@ -163,6 +212,8 @@ impl Connector {
             }
             #[cfg(not(feature = "tls"))]
             Address::Tls(..) => Err(Failure::Error(crate::target::without_tls())),
+            #[cfg(feature = "cluster")]
+            Address::Several(_) => Err(Failure::Error(crate::target::not_one())),
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path)
                     .await

@@ -8,15 +8,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backend_api::{Error, ErrorKind, Signals};
-use redis::aio::MultiplexedConnection;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::AbortHandle;
 
 use crate::config::Settings;
 use crate::connect::{Connector, Driver};
 use crate::dedicated::Dedicated;
+use crate::line::Line;
+use crate::link::Link;
 use crate::pubsub::{Feed, Keeper, Origin, Registry};
 use crate::replication::Noted;
 use crate::target::Address;
+use crate::tasks::Tasks;
 
 /// A live link to a member. All clones are the same link.
 #[derive(Clone)]
@@ -25,15 +27,14 @@ pub struct Connection {
 }
 
 struct Inner {
-    shared: MultiplexedConnection,
-    connector: Arc<Connector>,
+    line: Arc<Line>,
     signals: Signals<Settings>,
-    state: Arc<State>,
-    tasks: Mutex<Option<JoinSet<()>>>,
+    tasks: Arc<Tasks>,
     idle: Mutex<Vec<Dedicated>>,
     dial_timeout: Duration,
     operation: Duration,
     prove: Duration,
+    db: i64,
     feed: Arc<Feed>,
     heartbeat: Duration,
     /// The keeper of the feed was started.
@@ -41,7 +42,12 @@ struct Inner {
     noted: Arc<Noted>,
     #[cfg(feature = "lag-aware")]
     rest: crate::check::Session,
+    /// What is ended besides the tasks.
+    ending: Mutex<Option<Ending>>,
 }
+
+/// Blocks for a moment.
+pub(crate) type Ending = Box<dyn FnOnce() + Send>;
 
 /// What a dial says about the connection that comes of it.
 pub(crate) struct Terms {
@@ -58,27 +64,40 @@ pub(crate) struct Terms {
     pub(crate) heartbeat: Duration,
 }
 
-/// What the end of the shared socket changes.
-#[derive(Default)]
-struct State {
-    ended: AtomicBool,
-    retired: AtomicBool,
-}
-
-/// Lives in the task of the shared socket and speaks when that ends: also by a panic of the driver, which a line behind
-/// its `await` would miss.
+/// Lives in the task of a shared socket and speaks when that ends: also by a panic of the driver, which a line behind its
+/// `await` would miss. Where the member follows its master, the line is all that it tells.
 struct Watchman {
-    state: Arc<State>,
+    line: Arc<Line>,
+    revision: u64,
     signals: Signals<Settings>,
     address: Address,
 }
 
 impl Drop for Watchman {
     fn drop(&mut self) {
-        self.state.ended.store(true, Ordering::Release);
-        if !self.state.retired.load(Ordering::Acquire) {
+        self.line.end(self.revision);
+        if !self.line.follows() && !self.line.is_retired() {
             self.signals.lost(lost(&self.address));
         }
+    }
+}
+
+/// The task of a shared socket.
+pub(crate) fn moving(
+    line: &Arc<Line>,
+    revision: u64,
+    signals: &Signals<Settings>,
+    driver: Driver,
+) -> impl Future<Output = ()> + Send + 'static {
+    let watchman = Watchman {
+        line: line.clone(),
+        revision,
+        signals: signals.clone(),
+        address: line.address(),
+    };
+    async move {
+        let _watchman = watchman;
+        driver.await;
     }
 }
 
@@ -92,75 +111,89 @@ impl Connection {
     /// Starts moving the bytes of `shared`. From here on its end is told through `signals`.
     pub(crate) fn start(
         connector: Arc<Connector>,
-        shared: MultiplexedConnection,
+        shared: impl Into<Link>,
         driver: Driver,
         terms: Terms,
     ) -> Self {
+        let address = connector.target.address.clone();
+        let db = connector.target.db;
+        let line = Line::new(shared.into(), address, Some(connector), false);
+        Self::over(line, db, Some(driver), terms)
+    }
+
+    /// A connection over a line, with the driver of its first socket where that is ours to run.
+    pub(crate) fn over(line: Line, db: i64, driver: Option<Driver>, terms: Terms) -> Self {
+        let line = Arc::new(line);
         let signals = terms.signals;
-        let state = Arc::<State>::default();
         let origin = Origin {
             member: signals.member().clone(),
             generation: signals.generation(),
         };
         let feed = Arc::new(Feed::new(terms.registry, origin, terms.operation));
-        let mut tasks = JoinSet::new();
-        let watchman = Watchman {
-            state: state.clone(),
-            signals: signals.clone(),
-            address: connector.target.address.clone(),
-        };
-        tasks.spawn(async move {
-            let _watchman = watchman;
-            driver.await;
-        });
+        let tasks = Arc::<Tasks>::default();
+        if let Some(driver) = driver {
+            tasks.spawn(moving(&line, 0, &signals, driver));
+        }
         Self {
             inner: Arc::new(Inner {
-                shared,
-                connector,
+                line,
                 signals,
-                state,
-                tasks: Mutex::new(Some(tasks)),
+                tasks,
                 idle: Mutex::default(),
                 dial_timeout: terms.dial,
                 operation: terms.operation,
                 prove: terms.prove,
+                db,
                 feed,
                 heartbeat: terms.heartbeat,
                 kept: AtomicBool::new(false),
                 noted: Arc::default(),
                 #[cfg(feature = "lag-aware")]
                 rest: crate::check::Session::default(),
+                ending: Mutex::default(),
             }),
         }
     }
 
     /// A handle on the shared socket, for operations: what is sent on it fails after [`operation`](Self::operation).
-    pub(crate) fn shared(&self) -> MultiplexedConnection {
-        self.inner.shared.clone()
+    pub(crate) fn shared(&self) -> Link {
+        self.inner.line.now().link
     }
 
     /// A handle on the shared socket for whoever bounds the time himself. The engine drops proofs and checks at deadlines
     /// of their own, which may well be later than that of an operation.
-    pub(crate) fn unbounded(&self) -> MultiplexedConnection {
+    pub(crate) fn unbounded(&self) -> Link {
         let mut link = self.shared();
         link.set_response_timeout(UNBOUNDED);
         link
+    }
+
+    /// Its present socket, which another may follow.
+    pub(crate) fn line(&self) -> &Arc<Line> {
+        &self.inner.line
+    }
+
+    /// What retiring has to end besides the tasks.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn ends_with(&self, ending: Ending) {
+        *locked(&self.inner.ending) = Some(ending);
+    }
+
+    #[cfg(feature = "sentinel")]
+    pub(crate) fn tasks(&self) -> &Arc<Tasks> {
+        &self.inner.tasks
     }
 
     pub(crate) fn signals(&self) -> &Signals<Settings> {
         &self.inner.signals
     }
 
-    pub(crate) fn connector(&self) -> &Arc<Connector> {
-        &self.inner.connector
-    }
-
     pub(crate) fn db(&self) -> i64 {
-        self.inner.connector.target.db
+        self.inner.db
     }
 
-    pub(crate) fn address(&self) -> &Address {
-        &self.inner.connector.target.address
+    pub(crate) fn address(&self) -> Address {
+        self.inner.line.address()
     }
 
     /// How long one command may take.
@@ -201,7 +234,7 @@ impl Connection {
         // It holds no clone of the connection: it would hold itself.
         let keeper = Keeper {
             feed: self.inner.feed.clone(),
-            connector: self.inner.connector.clone(),
+            connector: self.inner.line.clone(),
             signals: self.inner.signals.clone(),
             open: self.inner.dial_timeout.min(self.inner.operation),
             operation: self.inner.operation,
@@ -212,11 +245,11 @@ impl Connection {
 
     /// The shared socket is gone: what is sent from here on certainly does not leave.
     pub(crate) fn has_ended(&self) -> bool {
-        self.inner.state.ended.load(Ordering::Acquire)
+        self.inner.line.has_ended()
     }
 
     pub(crate) fn is_retired(&self) -> bool {
-        self.inner.state.retired.load(Ordering::Acquire)
+        self.inner.line.is_retired()
     }
 
     /// Runs a task that ends with the connection at the latest. `None` once it is retired.
@@ -224,11 +257,7 @@ impl Connection {
         &self,
         task: impl Future<Output = ()> + Send + 'static,
     ) -> Option<AbortHandle> {
-        let mut tasks = locked(&self.inner.tasks);
-        let tasks = tasks.as_mut()?;
-        // Those that ended are let go of here, or a busy pool of dedicated sockets would pile them up.
-        while tasks.try_join_next().is_some() {}
-        Some(tasks.spawn(task))
+        self.inner.tasks.spawn(task)
     }
 
     /// An idle dedicated socket, if there is one that still lives.
@@ -247,16 +276,13 @@ impl Connection {
 
     /// Ends every socket and task of the connection. When it returns they are closed.
     pub(crate) async fn retire(&self) {
-        // What had ended by itself was lost: that is what its operations are told.
-        if !self.has_ended() {
-            self.inner.state.retired.store(true, Ordering::Release);
-        }
-        self.inner.state.ended.store(true, Ordering::Release);
-        let tasks = locked(&self.inner.tasks).take();
+        self.inner.line.retire();
         locked(&self.inner.idle).clear();
-        if let Some(mut tasks) = tasks {
-            // Waits for the aborted tasks to be dropped, and their sockets with them. Bounded: no driver blocks.
-            tasks.shutdown().await;
+        self.inner.tasks.end().await;
+        let ending = locked(&self.inner.ending).take();
+        if let Some(ending) = ending {
+            // It may panic only where a task of redis-rs did, and is over then too.
+            let _ = tokio::task::spawn_blocking(ending).await;
         }
         self.inner.feed.end();
     }
@@ -268,8 +294,14 @@ impl Connection {
                 ErrorKind::Retired,
                 format!("the connection to {} was retired", self.address()),
             )
+        } else if self.inner.line.follows() {
+            let text = format!(
+                "the connection to {} ended, and the member looks for its next master (member_failover)",
+                self.address()
+            );
+            Error::new(ErrorKind::Lost, text)
         } else {
-            lost(self.address())
+            lost(&self.address())
         }
     }
 }
@@ -285,7 +317,7 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-fn lost(address: &Address) -> Error {
+pub(crate) fn lost(address: &Address) -> Error {
     Error::new(
         ErrorKind::Lost,
         format!("the connection to {address} ended"),

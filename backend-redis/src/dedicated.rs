@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use backend_api::{Error, ErrorKind};
 use redis::RedisResult;
-use redis::aio::MultiplexedConnection;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use crate::connect::Listener;
 use crate::connection::Connection;
+use crate::link::Link;
 
 /// One dedicated socket. Dropping it closes it, so that a cancelled BLPOP pops nothing afterwards.
 pub(crate) struct Dedicated {
-    pub(crate) link: MultiplexedConnection,
+    pub(crate) link: Link,
     task: AbortHandle,
 }
 
@@ -39,7 +39,17 @@ pub(crate) async fn lease(connection: &Connection) -> Result<Dedicated, Error> {
         return Ok(idle);
     }
     let (sender, receiver) = oneshot::channel();
-    let connector = connection.connector().clone();
+    let line = connection.line().clone();
+    let now = line.now();
+    let connector = now.connector.ok_or_else(|| {
+        Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "{} is several servers, and this needs a connection of its own to one",
+                now.address
+            ),
+        )
+    })?;
     // An operation waits for it, and a dial may be given more time than an operation.
     let timeout = connection.dial_timeout().min(connection.operation());
     // Opened by a task of the connection, so that retiring ends also the attempt.
@@ -48,7 +58,9 @@ pub(crate) async fn lease(connection: &Connection) -> Result<Dedicated, Error> {
             let opened =
                 tokio::time::timeout(timeout, connector.open(None, Listener::default())).await;
             let driver = match opened {
-                Ok(Ok((link, driver))) => sender.send(Ok(link)).is_ok().then_some(driver),
+                Ok(Ok((link, driver))) => {
+                    sender.send(Ok(Link::One(link))).is_ok().then_some(driver)
+                }
                 Ok(Err(error)) => {
                     let _ = sender.send(Err(error));
                     None
@@ -65,7 +77,11 @@ pub(crate) async fn lease(connection: &Connection) -> Result<Dedicated, Error> {
                 }
             };
             if let Some(driver) = driver {
-                driver.await;
+                tokio::select! {
+                    () = driver => {}
+                    // Another server is the master now: what waits on the old one waits in vain.
+                    () = line.left(now.revision), if line.follows() => {}
+                }
             }
         })
         .ok_or_else(|| connection.interrupted())?;

@@ -88,7 +88,7 @@
 //!
 //! # Announced maintenance
 //!
-//! Through redis-rs only: `Fred` refuses the option.
+//! Through redis-rs only, of members that are one server: `Fred` refuses the option.
 //!
 //! With `maintenance_notices = true` a server is asked, as a connection is opened by RESP3, to announce its maintenance
 //! (`CLIENT MAINT_NOTIFICATIONS ON`; Redis Enterprise and Redis Cloud do). A member that announces `MOVING`, `MIGRATING` or
@@ -102,7 +102,7 @@
 //!
 //! # Reads after a switch
 //!
-//! Through redis-rs only: `Fred` refuses the option.
+//! Through redis-rs only, from one member to another: `Fred` refuses the option, and what moves inside a member does not count.
 //!
 //! Redis replicates after it has acknowledged, so a replica that takes over can lack acknowledged writes. With
 //! `wait_for_replication = "2s"`, where the new active was a replica of the old one, reads after a switch wait until it has
@@ -126,10 +126,57 @@
 //! what was there are not held back. The guarantee is about the two members of one switch. Offsets count bytes and not writes:
 //! a master that has other replicas also sends them a PING every ten seconds, which counts like a write.
 //!
-//! Not there yet:
+//! # Members that are several servers
 //!
-//! - Redis Cluster. One member is one server: MOVED and ASK are given to the caller.
-//! - Sentinel. A sentinel is no member, and is not asked which server is the primary: the configuration names the servers.
+//! Through redis-rs only: `Fred` refuses such a member.
+//!
+//! One member can be the master that sentinels tell of, or a whole Redis Cluster (features `redis-sentinel` and
+//! `redis-cluster` of failover-core, `sentinel` and `cluster` here):
+//!
+//! ```toml
+//! [backend]
+//! member_failover = "5s"       # how long such a member may be without a master
+//!
+//! [[member]]
+//! name = "east"
+//! sentinels = ["redis://s1.example", "redis://s2.example", "redis://s3.example"]   # port 26379
+//! master = "mymaster"
+//! password = "${REDIS_PASSWORD}"
+//! # sentinel_username and sentinel_password where the sentinels want them; tls = true where the servers speak TLS
+//!
+//! [[member]]
+//! name = "west"
+//! urls = ["redis://c1.example", "redis://c2.example"]   # some nodes; the others are found
+//! password = "${REDIS_PASSWORD}"
+//! ```
+//!
+//! A master that moves *inside* a member is no failover of the group: the connection stays, and its socket is replaced.
+//! Meanwhile an operation waits up to `unavailable.wait`, or fails with a known fate, as after any lost connection; checks
+//! of the active say nothing; a standby in that state is not promoted. When `member_failover` is over, the member is lost
+//! and the group moves. So it must be longer than what the servers need: `down-after-milliseconds` or
+//! `cluster-node-timeout`, and about two seconds. A member that is the only one loses nothing by a long one.
+//!
+//! The events are a `Notice` with one of these words:
+//!
+//! | `what` | |
+//! |---|---|
+//! | `master_lost` | the socket to the master was left, and no other is found after a quarter of a second |
+//! | `master_found` | the master is connected, where the text says |
+//! | `cluster_down` | for a quarter of a second a master does not answer, or not all slots are served |
+//! | `cluster_up` | the cluster serves again |
+//!
+//! Sentinels are asked in order, each for a bounded time, and one is listened to; without any, a connected master stays.
+//! An old master that still takes writes is left as soon as a sentinel says so. What it acknowledged between the promotion
+//! and that word (up to a second) is lost by Redis; `min-replicas-to-write` on the servers narrows that. SCAN cursors and
+//! WATCH end with a server, with [`ErrorKind::Moved`](backend_api::ErrorKind::Moved); subscriptions go along.
+//!
+//! On a cluster, redirections are followed and moving slots are not seen. Commands over several slots are split by redis-rs
+//! where it knows how (MGET, MSET, DEL, ..: each part by itself), otherwise the server's CROSSSLOT is the answer; a pipeline
+//! has one slot. A write is never sent again behind [`Replay`]'s back. A pipeline that meets a slot half-way on its move
+//! may fail as one that may have been applied. WATCH, blocking commands, WAIT, SCAN and subscriptions need one server and
+//! are refused with [`ErrorKind::Unsupported`](backend_api::ErrorKind::Unsupported). A cluster's connection has a thread.
+//!
+//! Not there yet: subscriptions, blocking commands and WATCH on a cluster; reads from replicas.
 
 #[cfg(not(any(feature = "redis-rs", feature = "fred")))]
 compile_error!("a driver is needed: the feature `redis-rs` or `fred`");
@@ -142,6 +189,8 @@ mod backend;
 mod check;
 #[cfg(feature = "redis-rs")]
 mod client;
+#[cfg(feature = "cluster")]
+mod cluster;
 #[cfg(feature = "redis-rs")]
 mod commands;
 mod config;
@@ -155,11 +204,22 @@ mod dedicated;
 mod error;
 #[cfg(feature = "fred")]
 mod fred;
+#[cfg(feature = "redis-rs")]
+mod line;
+#[cfg(feature = "redis-rs")]
+mod link;
+mod place;
 mod probe;
 mod pubsub;
 mod replication;
+#[cfg(feature = "sentinel")]
+mod sentinel;
+#[cfg(feature = "redis-rs")]
+mod several;
 mod stream;
 mod target;
+#[cfg(feature = "redis-rs")]
+mod tasks;
 #[cfg(feature = "tls")]
 mod tls;
 mod words;

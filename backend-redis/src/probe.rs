@@ -5,7 +5,9 @@
 //!
 //! Nothing here has a deadline: `timeouts.prove` and `health.timeout` are the engine's, which drops what takes longer.
 
-use backend_api::{Error, ErrorKind};
+use std::time::Duration;
+
+use backend_api::{Error, ErrorKind, Health};
 
 #[cfg(feature = "lag-aware")]
 use crate::target::Target;
@@ -35,8 +37,16 @@ pub(crate) trait Watched: Ask {
 
     fn link(&self) -> Self::Link;
 
+    /// How a member that is several servers is as a whole, in less than `bound`. `None` where it is one server, or is asked
+    /// as one.
+    fn several(&self, bound: Duration) -> impl Future<Output = Option<Health>> + Send {
+        let _ = bound;
+        async { None }
+    }
+
+    /// The server, where the member is one.
     #[cfg(feature = "lag-aware")]
-    fn target(&self) -> &Target;
+    fn target(&self) -> Option<Target>;
 
     /// What the check `lag-aware` keeps between two probes.
     #[cfg(feature = "lag-aware")]

@@ -20,6 +20,9 @@ pub(crate) enum Address {
     #[cfg_attr(not(feature = "tls"), allow(dead_code))]
     Tls(String, u16),
     Unix(PathBuf),
+    /// Several servers, by a name of ours.
+    #[cfg(feature = "cluster")]
+    Several(String),
 }
 
 impl fmt::Display for Address {
@@ -30,6 +33,8 @@ impl fmt::Display for Address {
             }
             Self::Tcp(host, port) | Self::Tls(host, port) => write!(f, "{host}:{port}"),
             Self::Unix(path) => write!(f, "{}", path.display()),
+            #[cfg(feature = "cluster")]
+            Self::Several(name) => f.write_str(name),
         }
     }
 }
@@ -104,6 +109,13 @@ impl Target {
             rest: crate::check::Rest::of(settings).map_err(refuse)?,
         })
     }
+}
+
+/// Several servers where one socket is wanted.
+#[cfg(feature = "cluster")]
+pub(crate) fn not_one() -> Error {
+    let text = "one socket does not lead to several servers";
+    Error::new(ErrorKind::Unsupported, text)
 }
 
 /// A `rediss://` address in a build that cannot speak to it.

@@ -57,7 +57,8 @@
 //!
 //! `memory` (default) is the embedded backend, `redis` the one for Redis, `redis-tls` the same with `rediss://`,
 //! `redis-lag-aware` the same with the check `lag-aware` of Redis Enterprise, which brings an HTTP client. `fred`, `fred-tls`
-//! and `fred-lag-aware` are the same three through fred: [`redis`] has both, and each compiles without the other. `watch` adds
+//! and `fred-lag-aware` are the same three through fred: [`redis`] has both, and each compiles without the other. With
+//! `redis-sentinel` and `redis-cluster` a member may be a master behind sentinels or a whole cluster. `watch` adds
 //! [`Failover::watch`], which reloads the configuration when its file changes. An application that uses one of them takes no
 //! other: `failover-core = { version = "0.1", default-features = false, features = ["redis"] }`.
 //! `watch` reloads the configuration when its file changes; it takes no further dependency.

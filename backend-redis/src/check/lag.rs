@@ -22,6 +22,7 @@ use crate::replication;
 ///   master had `lag_time` ago (as of the master's checks: to within `health.interval`), and if it is more than
 ///   [`lag_bytes`](crate::Options::lag_bytes) behind what its master has now; the master is asked first, so that the answer is
 ///   never better than the truth. A master that does not answer is taken to be where it last said that it was.
+/// - A member that is several servers has a master as a whole: it passes as by `ping`.
 /// - Where the master is nobody's member, only the state of the link between the two is known.
 ///
 /// A replica becomes active only with `allow_replicas`. Without that the check tells people how a replica is; once somebody
@@ -37,7 +38,10 @@ impl<D: Driver> HealthCheck<D> for LagCheck {
     }
 
     async fn check(&self, probe: Probe<'_, D>) -> Health {
-        verdict(close_enough(probe).await)
+        match probe.connection.several(probe.timeout).await {
+            Some(health) => health,
+            None => verdict(close_enough(probe).await),
+        }
     }
 }
 

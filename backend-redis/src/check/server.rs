@@ -1,9 +1,12 @@
 //! `ping` and `role`: what the server says about itself.
+//!
+//! Where a member is several servers, each of the two asks both, and what they find is the member's own business for a
+//! while.
 
 use backend_api::{Health, HealthCheck, Probe, async_trait};
 
 use super::{Driver, verdict};
-use crate::probe;
+use crate::probe::{self, Watched as _};
 
 /// `ping`: the server answers PONG. A server that is loading or has lost its master says so instead.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +23,9 @@ impl<D: Driver> HealthCheck<D> for PingCheck {
     }
 
     async fn check(&self, probe: Probe<'_, D>) -> Health {
+        if let Some(health) = probe.connection.several(probe.timeout).await {
+            return health;
+        }
         let noting = probe.backend.note_position(probe.connection);
         let ((), answer) = tokio::join!(noting, probe::ping(probe.connection));
         verdict(answer)
@@ -33,6 +39,9 @@ impl<D: Driver> HealthCheck<D> for RoleCheck {
     }
 
     async fn check(&self, probe: Probe<'_, D>) -> Health {
+        if let Some(health) = probe.connection.several(probe.timeout).await {
+            return health;
+        }
         let allowed = probe.backend.options().allow_replicas;
         verdict(probe::role(probe.connection, allowed).await)
     }

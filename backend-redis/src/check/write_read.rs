@@ -4,8 +4,10 @@
 
 use backend_api::{Error, ErrorKind, Health, HealthCheck, Probe, async_trait};
 
+use tokio::time::timeout;
+
 use super::{Driver, verdict};
-use crate::probe::{self, Ask as _, Said};
+use crate::probe::{self, Ask as _, Said, Watched as _};
 
 /// `write-read`: writes [`check_key`](crate::Options::check_key) and reads it back, in one transaction. A read-only replica
 /// fails it even where replicas are allowed, and so does a server that is out of memory.
@@ -23,7 +25,27 @@ impl<D: Driver> HealthCheck<D> for WriteReadCheck {
     }
 
     async fn check(&self, probe: Probe<'_, D>) -> Health {
-        verdict(write_and_read(probe).await)
+        match probe.connection.several(probe.timeout / 2).await {
+            None => verdict(write_and_read(probe).await),
+            Some(Health::Healthy) => within_several(probe).await,
+            Some(health) => health,
+        }
+    }
+}
+
+/// Of a member that is several servers and was well just now: what came in between is its own business, and the next probe
+/// sees what became of it.
+async fn within_several<D: Driver>(probe: Probe<'_, D>) -> Health {
+    let asked = timeout(probe.timeout / 4, write_and_read(probe)).await;
+    let reason = match asked {
+        Ok(Ok(())) => return Health::Healthy,
+        Ok(Err(reason)) if reason.kind() == ErrorKind::Unhealthy => reason,
+        Ok(Err(_moved)) => return Health::Inconclusive,
+        Err(_late) => Error::new(ErrorKind::Timeout, "the write was not answered in time"),
+    };
+    match probe.connection.several(probe.timeout / 8).await {
+        Some(Health::Healthy) | None => Health::Unhealthy(reason),
+        Some(health) => health,
     }
 }
 

@@ -40,10 +40,11 @@ impl FailoverConnection {
         lease: Lease<Connection>,
     ) -> Result<RedisResult<W::Answer>, Failed<W::Answer>> {
         let margin = lease.connection().operation();
+        let (revision, _gone) = lease.connection().line().state();
         let mut lease = Waiting(Some(lease));
         let mut socket = match dedicated::lease(lease.connection()).await {
             Ok(socket) => socket,
-            Err(reason) => return Err(self.no_socket(work, lease.done(), reason)),
+            Err(reason) => return Err(self.no_socket(work, lease.done(), reason, revision)),
         };
         let limit = own_time.map(|time| time.saturating_add(margin));
         let answer = dedicated::bounded(limit, work.send(&mut socket.link)).await;
@@ -54,11 +55,13 @@ impl FailoverConnection {
                 lease.finish(Outcome::Success);
                 Ok(answer)
             }
-            Some(trouble) => {
-                Err(self
-                    .judge()
-                    .failed(work, lease, Socket::Dedicated, &trouble, answer))
-            }
+            Some(trouble) => Err(self.judge_on(revision).failed(
+                work,
+                lease,
+                Socket::Dedicated,
+                &trouble,
+                answer,
+            )),
         }
     }
 }

@@ -4,6 +4,7 @@
 use backend_api::{Error, ErrorKind, Fate, Lease, Outcome};
 use redis::RedisResult;
 
+use super::follow::Follow;
 use super::work::{Trouble, Work};
 use crate::again::Past;
 use crate::commands::Commands;
@@ -17,6 +18,8 @@ pub(super) struct Failed<A> {
     /// What the caller gets if it stays at that.
     pub(super) answer: RedisResult<A>,
     pub(super) past: Past,
+    /// The member may find itself another socket.
+    pub(super) follow: Option<Follow>,
 }
 
 /// On which socket it was tried.
@@ -31,6 +34,8 @@ pub(super) enum Socket {
 pub(super) struct Judge<'c> {
     pub(super) commands: &'c Commands,
     pub(super) replay: Replay,
+    /// The socket that it was sent on, among those of its connection.
+    pub(super) revision: u64,
 }
 
 impl Judge<'_> {
@@ -46,6 +51,12 @@ impl Judge<'_> {
         let epoch = lease.epoch();
         let connection = lease.connection().clone();
         let doubtful = matches!(trouble, Trouble::Late) && !connection.is_retired();
+        let follow = Follow::of(&connection, self.revision);
+        // Another server of the member may be the master by now. Until that is clear, it is nothing against the member.
+        let excused = follow.is_some()
+            && !matches!(trouble, Trouble::Mistake)
+            && !connection.is_retired()
+            && self.doubt(&connection, trouble);
         let (answer, again) = match trouble {
             Trouble::Mistake => {
                 lease.finish(Outcome::Neutral);
@@ -53,8 +64,12 @@ impl Judge<'_> {
             }
             Trouble::Rejected(kind, said) => {
                 let reason = words::condemnation(*kind, said.code()).with_operation(work.name());
-                connection.signals().condemned(reason);
-                lease.finish(Outcome::Failure);
+                if excused {
+                    lease.finish(Outcome::Neutral);
+                } else {
+                    connection.signals().condemned(reason);
+                    lease.finish(Outcome::Failure);
+                }
                 let again = work.untouched(&answer, self.commands);
                 (answer, again)
             }
@@ -64,12 +79,13 @@ impl Judge<'_> {
                     Trouble::Late if !retired => Self::late(&connection, socket),
                     _ => connection.interrupted(),
                 };
-                if matches!(trouble, Trouble::Gone) && socket == Socket::Shared && !retired {
+                let gone = matches!(trouble, Trouble::Gone) && socket == Socket::Shared;
+                if gone && !retired && follow.is_none() {
                     // Usually the driver said so already.
                     connection.signals().lost(reason.clone());
                 }
                 // A retired connection says nothing about its member: the engine ended it.
-                lease.finish(if retired {
+                lease.finish(if retired || excused {
                     Outcome::Neutral
                 } else {
                     Outcome::Failure
@@ -100,6 +116,25 @@ impl Judge<'_> {
                 unsent: false,
                 doubtful,
             },
+            follow,
+        }
+    }
+
+    /// Whether the failure is the business of the member itself for now.
+    fn doubt(&self, connection: &Connection, trouble: &Trouble) -> bool {
+        let line = connection.line();
+        if line.state() != (self.revision, false) {
+            // That socket is gone already.
+            return true;
+        }
+        match trouble {
+            // Its end tells itself.
+            Trouble::Gone => true,
+            Trouble::Late => line.doubt_lateness(),
+            _ => {
+                line.doubt();
+                true
+            }
         }
     }
 
@@ -114,6 +149,14 @@ impl Judge<'_> {
     ) -> Failed<W::Answer> {
         let epoch = lease.epoch();
         let doubtful = reason.kind() == ErrorKind::Timeout;
+        let again = reason.kind() != ErrorKind::Unsupported;
+        let follow = Follow::of(lease.connection(), self.revision);
+        let excused = follow.is_some() && outcome == Outcome::Failure;
+        let outcome = if excused && self.doubt(lease.connection(), &Trouble::Late) {
+            Outcome::Neutral
+        } else {
+            outcome
+        };
         let reason = reason
             .with_member(lease.member())
             .with_operation(work.name())
@@ -123,10 +166,11 @@ impl Judge<'_> {
             answer: Err(error::wrap(reason)),
             past: Past {
                 epoch,
-                again: true,
-                unsent: true,
+                again,
+                unsent: again,
                 doubtful,
             },
+            follow,
         }
     }
 

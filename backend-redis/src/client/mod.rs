@@ -4,6 +4,7 @@
 //! outcome. Everything else (replay, blocking, WATCH, cursors) is off that way, in the modules beside this one.
 
 mod blocking;
+mod follow;
 mod judge;
 mod pin;
 mod pubsub;
@@ -17,13 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_api::{Error, ErrorKind, Fate, Generation, Lease, Outcome, Slot};
-use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 use crate::commands::Commands;
 use crate::config::{Options, Replay};
 use crate::connection::Connection;
 use crate::error;
+use crate::link::Link;
 use crate::pubsub::Registry;
 use crate::replication::Guard;
 use judge::{Judge, Socket};
@@ -58,8 +60,7 @@ use work::{Batch, Trouble, Work};
 ///
 /// [`subscribe`](Self::subscribe) and its kin give a stream of messages that goes on across switches.
 ///
-/// Not there yet: Redis Cluster (one member is one server, and MOVED and ASK are given to the caller), and Sentinel (a
-/// sentinel is no member, and is not asked for the primary).
+/// Where a member is several servers (sentinels, a cluster), what differs stands in the documentation of the crate.
 ///
 /// Dropping a future gives the operation up: what was not yet written is not sent, what was written is still executed.
 ///
@@ -69,9 +70,17 @@ pub struct FailoverConnection {
     slot: Slot<Connection>,
     shared: Arc<Shared>,
     /// A clone of the active's connection, so that a command need not make one. It is no lease: retiring ends it.
-    cached: Option<(Generation, MultiplexedConnection)>,
+    cached: Option<Cached>,
     pin: Option<Arc<Pin>>,
     cursors: scan::Own,
+}
+
+/// A handle on one socket of one connection.
+#[derive(Clone)]
+struct Cached {
+    generation: Generation,
+    revision: u64,
+    link: Link,
 }
 
 /// What all clones have in common. It holds no slot and no connection.
@@ -154,7 +163,7 @@ impl FailoverConnection {
                 answer
             }
             Some(trouble) => {
-                let judge = self.judge();
+                let judge = self.judge_on(self.revision());
                 let failed = judge.failed(&work, lease, Socket::Shared, &trouble, answer);
                 Box::pin(self.recover(work, failed, false)).await
             }
@@ -215,14 +224,25 @@ impl FailoverConnection {
         }
     }
 
-    /// The cached clone of the leased connection, made anew where another one is active now.
-    fn link(&mut self, lease: &Lease<Connection>) -> &mut MultiplexedConnection {
+    /// The cached clone of the leased connection, made anew where another one is active now, or another socket of it.
+    fn link(&mut self, lease: &Lease<Connection>) -> &mut Link {
         let generation = lease.generation();
-        if !matches!(&self.cached, Some((known, _link)) if *known == generation) {
-            self.cached = Some((generation, lease.connection().shared()));
+        let (revision, _gone) = lease.connection().line().state();
+        if !matches!(&self.cached, Some(cached) if (cached.generation, cached.revision) == (generation, revision))
+        {
+            let now = lease.connection().line().now();
+            self.cached = Some(Cached {
+                generation,
+                revision: now.revision,
+                link: now.link,
+            });
         }
-        let (_generation, link) = self.cached.as_mut().expect("filled just now");
-        link
+        &mut self.cached.as_mut().expect("filled just now").link
+    }
+
+    /// Of the socket that was sent on last.
+    fn revision(&self) -> u64 {
+        self.cached.as_ref().map_or(0, |cached| cached.revision)
     }
 
     /// What went wrong with the server, if something did.
@@ -230,10 +250,12 @@ impl FailoverConnection {
         work.trouble(answer, self.shared.allow_replicas)
     }
 
-    fn judge(&self) -> Judge<'_> {
+    /// For what was sent on a socket of this revision, or could not be for the lack of a newer one.
+    fn judge_on(&self, revision: u64) -> Judge<'_> {
         Judge {
             commands: &self.shared.commands,
             replay: self.shared.replay,
+            revision,
         }
     }
 }

@@ -1,11 +1,12 @@
 //! One attempt, and the attempts after it on the next actives. How long one waits for those stands in
 //! [`again`](crate::again).
 
-use backend_api::{Epoch, Error, Fate, Lease, Outcome};
+use backend_api::{Epoch, Error, ErrorKind, Fate, Lease, Outcome};
 use redis::{RedisError, RedisResult};
 use tokio::time::Instant;
 
 use super::FailoverConnection;
+use super::follow::turn;
 use super::judge::{Failed, Socket};
 use super::work::Work;
 use crate::again::{self, Next};
@@ -21,6 +22,22 @@ fn unavailable<W: Work>(work: &W, reason: Error) -> RedisError {
     error::wrap(reason)
 }
 
+/// SCAN walks the keys of one server.
+fn one_server<W: Work>(work: &W, connection: &Connection) -> Result<(), Error> {
+    if connection.line().now().connector.is_some() {
+        return Ok(());
+    }
+    let mut walks = false;
+    work.each(None, &mut |command, _answer| {
+        walks |= matches!(command.args_iter().next(), Some(redis::Arg::Simple(name)) if name.eq_ignore_ascii_case(b"scan"));
+    });
+    if walks {
+        let text = "SCAN walks the keys of one server, and the active member is a cluster: scan its nodes one by one";
+        return Err(Error::new(ErrorKind::Unsupported, text).with_operation(work.name()));
+    }
+    Ok(())
+}
+
 impl FailoverConnection {
     /// Sends once, on the shared socket of the leased connection.
     pub(super) async fn attempt<W: Work>(
@@ -29,7 +46,7 @@ impl FailoverConnection {
         lease: Lease<Connection>,
         scans: bool,
     ) -> Result<RedisResult<W::Answer>, Failed<W::Answer>> {
-        if scans && let Err(moved) = self.check_cursors(work, lease.epoch()) {
+        if scans && let Err(moved) = self.check_cursors(work, turn(&lease)) {
             lease.finish(Outcome::Neutral);
             return Ok(Err(error::wrap(
                 moved
@@ -37,24 +54,30 @@ impl FailoverConnection {
                     .with_fate(Fate::NotApplied),
             )));
         }
-        if lease.connection().has_ended() {
+        let (revision, ended) = lease.connection().line().state();
+        if ended {
             // The engine is about to replace it. Sent now, the fate of a write would be unknown; so it is not.
             let reason = lease.connection().interrupted();
-            return Err(self.judge().unsent(work, lease, reason, Outcome::Neutral));
+            let judge = self.judge_on(revision);
+            return Err(judge.unsent(work, lease, reason, Outcome::Neutral));
         }
+        if scans && let Err(refused) = one_server(work, lease.connection()) {
+            lease.finish(Outcome::Neutral);
+            return Ok(Err(error::wrap(refused)));
+        }
+        let turn = turn(&lease);
         let answer = work.send(self.link(&lease)).await;
         match self.trouble(work, &answer) {
             None => {
                 if scans && let Ok(answer) = &answer {
-                    self.note_cursors(work, answer, lease.epoch());
+                    self.note_cursors(work, answer, turn);
                 }
                 lease.finish(Outcome::Success);
                 Ok(answer)
             }
             Some(trouble) => {
-                Err(self
-                    .judge()
-                    .failed(work, lease, Socket::Shared, &trouble, answer))
+                let judge = self.judge_on(self.revision());
+                Err(judge.failed(work, lease, Socket::Shared, &trouble, answer))
             }
         }
     }
@@ -110,7 +133,7 @@ impl FailoverConnection {
         failed: Failed<W::Answer>,
         deadline: &mut Option<Instant>,
     ) -> Option<RedisResult<W::Answer>> {
-        match again::next(&self.slot, failed.past, deadline).await {
+        match again::next(&self.slot, failed.past, failed.follow.as_ref(), deadline).await {
             Next::Attempt => None,
             Next::Failed => Some(failed.answer),
             Next::NoActive(reason) => Some(Err(unavailable(work, reason))),

@@ -29,8 +29,7 @@ const SESSION: &str = "the connection is shared: user, password, database and pr
 const CLIENT: &str = "it would change a connection that others share; a name is set by `client_name` in the member's settings";
 const PUBSUB: &str = "subscriptions have a connection of their own: use FailoverConnection::subscribe, psubscribe or ssubscribe";
 const ENDS: &str = "it would end or take over a connection that others share: open one of your own with redis::Client";
-const CLUSTER: &str =
-    "it would change a connection that others share, and cluster mode is not spoken here";
+const CLUSTER: &str = "it would change a connection that others share; a member that is a cluster follows redirections by itself";
 const WAIT: &str = "it answers for the writes of its own socket: put it behind them in one pipeline (not an atomic one)";
 const WATCH: &str =
     "WATCH inside a pipeline cannot be kept apart from others: send it as a command of its own";

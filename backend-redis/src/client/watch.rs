@@ -7,6 +7,7 @@ use backend_api::{Error, ErrorKind, Fate, Lease, Outcome};
 use redis::{Cmd, RedisResult, Value};
 
 use super::FailoverConnection;
+use super::follow::turn;
 use super::judge::{Failed, Socket};
 use super::pin::{self, Pin};
 use super::work::{Trouble, Work};
@@ -42,16 +43,21 @@ impl FailoverConnection {
         command: &Cmd,
         lease: Lease<Connection>,
     ) -> Result<RedisResult<Value>, Failed<Value>> {
+        let (revision, _gone) = lease.connection().line().state();
         let mut socket = match dedicated::lease(lease.connection()).await {
             Ok(socket) => socket,
-            Err(reason) => return Err(self.no_socket(&command, lease, reason)),
+            Err(reason) => return Err(self.no_socket(&command, lease, reason, revision)),
         };
         let limit = Some(lease.connection().operation());
         let answer = dedicated::bounded(limit, (&command).send(&mut socket.link)).await;
         if let Some(trouble) = self.trouble(&command, &answer) {
-            let failed = self
-                .judge()
-                .failed(&command, lease, Socket::Dedicated, &trouble, answer);
+            let failed = self.judge_on(revision).failed(
+                &command,
+                lease,
+                Socket::Dedicated,
+                &trouble,
+                answer,
+            );
             // A WATCH that was lost watches nothing and changed nothing.
             let again = !matches!(trouble, Trouble::Mistake);
             let past = Past {
@@ -112,7 +118,9 @@ impl FailoverConnection {
             // Dropping `in_use` closes the socket: the server forgets what was watched.
             _ => return self.unpin(work, pin::moved()),
         };
-        if scans && let Err(moved) = self.check_cursors(work, lease.epoch()) {
+        let (revision, _gone) = lease.connection().line().state();
+        let turn = turn(&lease);
+        if scans && let Err(moved) = self.check_cursors(work, turn) {
             in_use.give_back();
             return OnPin::Answer(Err(error::wrap(
                 moved
@@ -125,7 +133,7 @@ impl FailoverConnection {
         match self.trouble(work, &answer) {
             None => {
                 if scans && let Ok(answer) = &answer {
-                    self.note_cursors(work, answer, lease.epoch());
+                    self.note_cursors(work, answer, turn);
                 }
                 if work.is_transaction() {
                     // EXEC ended the watch, whether it ran or not.
@@ -143,9 +151,13 @@ impl FailoverConnection {
                 OnPin::Answer(answer)
             }
             Some(trouble) => {
-                let failed = self
-                    .judge()
-                    .failed(work, lease, Socket::Dedicated, &trouble, answer);
+                let failed = self.judge_on(revision).failed(
+                    work,
+                    lease,
+                    Socket::Dedicated,
+                    &trouble,
+                    answer,
+                );
                 if failed.past.again || work.reads(&self.shared.commands) {
                     // Nothing was applied: the transaction can start again, on whichever is active then. Of a pipeline
                     // that was refused in part something was; its answers say what.
@@ -168,12 +180,13 @@ impl FailoverConnection {
         work: &W,
         lease: Lease<Connection>,
         reason: Error,
+        revision: u64,
     ) -> Failed<W::Answer> {
         let outcome = match reason.kind() {
-            ErrorKind::Retired => Outcome::Neutral,
+            ErrorKind::Retired | ErrorKind::Unsupported => Outcome::Neutral,
             _ => Outcome::Failure,
         };
         debug_assert!(reason.fate() != Some(Fate::MayHaveBeenApplied));
-        self.judge().unsent(work, lease, reason, outcome)
+        self.judge_on(revision).unsent(work, lease, reason, outcome)
     }
 }

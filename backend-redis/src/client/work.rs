@@ -3,11 +3,11 @@
 //! redis-rs hands errors of the server out as values, so values are looked at as well.
 
 use backend_api::ErrorKind;
-use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Pipeline, RedisError, RedisResult, ServerError, Value};
 
 use crate::commands::Commands;
 use crate::error;
+use crate::link::Link;
 
 /// What went wrong, where the server itself did.
 pub(super) enum Trouble {
@@ -27,7 +27,7 @@ pub(super) trait Work: Send + Sync {
 
     fn send<'a>(
         &'a self,
-        to: &'a mut MultiplexedConnection,
+        to: &'a mut Link,
     ) -> impl Future<Output = RedisResult<Self::Answer>> + Send + 'a;
 
     /// `None` where the server answered, whatever it said. Where replicas are allowed, READONLY is such an answer.
@@ -61,9 +61,9 @@ impl Work for &Cmd {
 
     fn send<'a>(
         &'a self,
-        to: &'a mut MultiplexedConnection,
+        to: &'a mut Link,
     ) -> impl Future<Output = RedisResult<Value>> + Send + 'a {
-        to.send_packed_command(self)
+        to.command(self)
     }
 
     fn trouble(&self, answer: &RedisResult<Value>, replicas: bool) -> Option<Trouble> {
@@ -116,9 +116,9 @@ impl Work for Batch<'_> {
 
     fn send<'a>(
         &'a self,
-        to: &'a mut MultiplexedConnection,
+        to: &'a mut Link,
     ) -> impl Future<Output = RedisResult<Vec<Value>>> + Send + 'a {
-        to.send_packed_commands(self.pipeline, self.offset, self.count)
+        to.pipeline(self.pipeline, self.offset, self.count)
     }
 
     fn trouble(&self, answer: &RedisResult<Vec<Value>>, replicas: bool) -> Option<Trouble> {

@@ -45,6 +45,11 @@ pub struct Options {
     /// use the same socket and find a dead peer sooner.
     #[serde(deserialize_with = "backend_api::duration::optional")]
     pub keepalive: Option<Duration>,
+    /// How long a member that is several servers (sentinels, a cluster) may be without a master before it counts as lost.
+    /// Until then it finds its next one itself, and the group stays. More than the sentinels' `down-after-milliseconds` or
+    /// the cluster's `cluster-node-timeout`, and two seconds. Default: five seconds.
+    #[serde(deserialize_with = "backend_api::duration::required")]
+    pub member_failover: Duration,
     /// How often the connection of the subscriptions is asked whether it lives: while nothing is published, only that tells
     /// a silent one from a dead one. An answer may take `timeouts.operation`. Default: one second.
     #[serde(deserialize_with = "backend_api::duration::required")]
@@ -82,6 +87,7 @@ impl Default for Options {
             tcp_nodelay: false,
             user_timeout: None,
             keepalive: None,
+            member_failover: Duration::from_secs(5),
             pubsub_heartbeat: Duration::from_secs(1),
             pubsub_buffer: 8192,
             lag_bytes: None,
@@ -109,6 +115,9 @@ impl Options {
         }
         if self.keepalive.is_some_and(|time| time.is_zero()) {
             return zero("keepalive");
+        }
+        if self.member_failover.is_zero() {
+            return zero("member_failover");
         }
         if self.pubsub_heartbeat.is_zero() {
             return zero("pubsub_heartbeat");

@@ -51,8 +51,8 @@ impl Watched for FredConnection {
     }
 
     #[cfg(feature = "lag-aware")]
-    fn target(&self) -> &Target {
-        &self.connector().target
+    fn target(&self) -> Option<Target> {
+        Some(self.connector().target.clone())
     }
 
     #[cfg(feature = "lag-aware")]

@@ -13,6 +13,7 @@ use super::connect::Connector;
 use super::connection::{FredConnection, Terms};
 use crate::check::{self, Driver, Group};
 use crate::config::{Options, Settings};
+use crate::place::Place;
 use crate::probe;
 use crate::pubsub::{self, Registry};
 use crate::replication::Board;
@@ -90,6 +91,18 @@ impl FromOptions for Fred {
     }
 }
 
+/// The one server that a member is.
+fn server(settings: &Settings) -> Result<Target, Error> {
+    match Place::parse(settings)? {
+        Place::Server(target) => Ok(target),
+        #[cfg(any(feature = "sentinel", feature = "cluster"))]
+        _ => Err(Error::new(
+            ErrorKind::Config,
+            "through fred a member is one server: give it a url, or use redis-rs",
+        )),
+    }
+}
+
 #[async_trait]
 impl Backend for Fred {
     type Settings = Settings;
@@ -102,7 +115,7 @@ impl Backend for Fred {
 
     async fn connect(&self, dial: Dial<'_, Settings>) -> Result<FredConnection, Error> {
         let connector = Arc::new(Connector::new(
-            Target::parse(&dial.member.settings)?,
+            server(&dial.member.settings)?,
             &self.options,
             dial.timeout,
             dial.operation,
@@ -173,7 +186,7 @@ impl Backend for Fred {
     }
 
     fn validate(&self, settings: &Settings) -> Result<(), Error> {
-        let target = Target::parse(settings)?;
+        let target = server(settings)?;
         Connector::database(&target).map(drop)
     }
 }

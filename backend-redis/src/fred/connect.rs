@@ -180,6 +180,8 @@ impl Connector {
             }
             #[cfg(not(feature = "tls"))]
             Address::Tls(..) => return Err(DialError::Ours(crate::target::without_tls())),
+            #[cfg(feature = "cluster")]
+            Address::Several(_) => return Err(DialError::Ours(crate::target::not_one())),
             Address::Unix(path) => ServerConfig::Unix { path: path.clone() },
         };
         Ok(config)

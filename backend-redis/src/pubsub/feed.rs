@@ -82,6 +82,12 @@ impl Feed {
         self.role.subscribe()
     }
 
+    /// Its connection is the active one, or is just becoming it.
+    #[cfg(feature = "redis-rs")]
+    pub(crate) fn is_heard(&self) -> bool {
+        *self.role.borrow() == Role::Heard
+    }
+
     /// Somebody is listening on it at this moment, as far as anybody can know.
     pub(crate) fn is_live(&self) -> bool {
         let status = self.status.borrow();

@@ -97,6 +97,7 @@ impl<L: Listen> Keeper<L> {
                 course.told = true;
                 self.signals.notice(what, text(&error));
             }
+            let revision = self.connector.revision();
             let Err((what, error)) = self.session(&mut roles, &mut versions, &mut course).await
             else {
                 continue;
@@ -109,6 +110,7 @@ impl<L: Listen> Keeper<L> {
             if *roles.borrow() == Role::Heard {
                 tokio::select! {
                     () = sleep(course.pause) => {}
+                    () = self.connector.newer(revision) => {}
                     _ = roles.changed() => {}
                 }
                 course.pause = (course.pause * 2).min(LAST_PAUSE);
@@ -124,6 +126,7 @@ impl<L: Listen> Keeper<L> {
         course: &mut Course,
     ) -> Result<(), (&'static str, Error)> {
         let heard = Arc::<AtomicU64>::default();
+        let now = self.connector.revision();
         let opening = self
             .connector
             .listen(self.operation, self.listener(heard.clone()));
@@ -140,6 +143,8 @@ impl<L: Listen> Keeper<L> {
         tokio::select! {
             biased;
             () = moving => Err((super::PUBSUB_LOST, self.ended())),
+            // The member has another master, or is looking for one.
+            () = self.connector.left(now) => Err((super::PUBSUB_LOST, self.ended())),
             end = converse => end.map_err(|error| (super::PUBSUB_LOST, error)),
         }
     }

@@ -22,7 +22,24 @@ pub(crate) type Moving = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(crate) trait Listen: Send + Sync + 'static {
     type Link: Link;
 
-    fn address(&self) -> &Address;
+    fn address(&self) -> Address;
+
+    /// Which of its servers it leads to, where the member finds itself another one; they are counted.
+    fn revision(&self) -> u64 {
+        0
+    }
+
+    /// Resolves once the server of this revision is left.
+    fn left(&self, revision: u64) -> impl Future<Output = ()> + Send {
+        let _ = revision;
+        std::future::pending()
+    }
+
+    /// Resolves once a newer one is there.
+    fn newer(&self, revision: u64) -> impl Future<Output = ()> + Send {
+        let _ = revision;
+        std::future::pending()
+    }
 
     /// Opens one. An exchange on it waits `operation` at most; what is published is handed to `tell`. No deadline of its
     /// own; dropped, nothing is left of it.

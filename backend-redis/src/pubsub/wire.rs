@@ -9,21 +9,38 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use backend_api::Error;
+use backend_api::{Error, ErrorKind};
 use redis::aio::MultiplexedConnection;
 use redis::{PushInfo, PushKind, RedisError, Value};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::link::{Broken, Link, Listen, Moving, OnMessage, Refused};
 use super::topic::{Kind, Published, Topic};
-use crate::connect::{Connector, Listener};
+use crate::connect::Listener;
+use crate::line::Line;
 use crate::target::Address;
 
-impl Listen for Connector {
+impl Listen for Line {
     type Link = MultiplexedConnection;
 
-    fn address(&self) -> &Address {
-        &self.target.address
+    fn address(&self) -> Address {
+        self.address()
+    }
+
+    fn revision(&self) -> u64 {
+        self.state().0
+    }
+
+    async fn left(&self, revision: u64) {
+        match self.follows() {
+            true => self.left(revision).await,
+            // Its end is the end of the connection.
+            false => std::future::pending().await,
+        }
+    }
+
+    async fn newer(&self, revision: u64) {
+        self.newer(revision).await;
     }
 
     async fn listen(
@@ -31,7 +48,14 @@ impl Listen for Connector {
         operation: Duration,
         tell: OnMessage,
     ) -> Result<(MultiplexedConnection, Moving), Error> {
-        self.open(Some(operation), Listener::messages(tell)).await
+        let now = self.now();
+        let Some(connector) = now.connector else {
+            let address = now.address;
+            let text = format!("{address} is a cluster, on which subscriptions are not offered");
+            return Err(Error::new(ErrorKind::Unsupported, text));
+        };
+        let listener = Listener::messages(tell);
+        connector.open(Some(operation), listener).await
     }
 }
 

@@ -16,8 +16,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{Noted, Standing, ask};
-use crate::ask::Link;
 use crate::connection::Connection;
+use crate::link::Link;
 use crate::probe::Watched as _;
 
 /// Between two rounds while reads are likely to wait, and once they no longer do.

@@ -25,6 +25,8 @@ mod proofs;
 mod proxy;
 mod replay;
 mod retire;
+#[cfg(feature = "sentinel")]
+mod sentinel;
 mod server;
 mod stand_in;
 #[cfg(feature = "fred")]

@@ -2,6 +2,8 @@
 //!
 //! - [`find`]: where the programs are. A missing one is an error with the cure in it, never a skipped test.
 //! - [`RedisServer`]: starts, kills, freezes, thaws and restarts a redis-server, and looks at it from outside.
+//! - [`RedisCluster`]: three masters that share the slots, with or without a replica each.
+//! - [`Sentinels`]: a master, its replica, and three sentinels that watch them.
 //! - [`NatsServer`] and [`NatsCluster`]: the same for nats-servers, alone or with routes between them.
 //! - [`Certificates`]: made for the occasion, for servers that speak TLS.
 //! - [`Proxy`]: faults of the network: silence, lost replies, resets, refusals.
@@ -29,4 +31,4 @@ pub use find::{Missing, find, find_pinned};
 pub use nats::{Flavour, NatsBuilder, NatsCluster, NatsServer};
 pub use process::{Process, StartError};
 pub use proxy::{Mode, Proxy};
-pub use redis::{CliError, RedisBuilder, RedisServer, Reply};
+pub use redis::{CliError, RedisBuilder, RedisCluster, RedisServer, Reply, Sentinels};

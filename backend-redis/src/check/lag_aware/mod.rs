@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 
 use super::{Driver, verdict};
 use crate::probe::Watched;
+use crate::target::Address;
 
 pub(crate) use rest::Rest;
 
@@ -45,12 +46,14 @@ impl<D: Driver> HealthCheck<D> for LagAwareCheck {
 
     async fn check(&self, probe: Probe<'_, D>) -> Health {
         let connection = probe.connection;
-        let Some(rest) = &connection.target().rest else {
+        let target = connection.target();
+        let Some((rest, address)) = target.and_then(|target| target.rest.zip(Some(target.address)))
+        else {
             let text = "lag-aware needs rest_url in the member's settings";
             return Health::Unhealthy(Error::new(ErrorKind::Config, text));
         };
         // Dropped in the middle, the line is gone with the future, and the next probe opens another.
-        let asking = available(probe, rest);
+        let asking = available(probe, &rest, &address);
         let answer = tokio::time::timeout(probe.timeout, asking).await;
         verdict(answer.unwrap_or_else(|_elapsed| {
             let text = format!("{rest} did not answer within {:?}", probe.timeout);
@@ -59,7 +62,11 @@ impl<D: Driver> HealthCheck<D> for LagAwareCheck {
     }
 }
 
-async fn available<D: Driver>(probe: Probe<'_, D>, rest: &Rest) -> Result<(), Error> {
+async fn available<D: Driver>(
+    probe: Probe<'_, D>,
+    rest: &Rest,
+    address: &Address,
+) -> Result<(), Error> {
     let connection = probe.connection;
     let mut kept = connection.rest().0.lock().await;
     let options = probe.backend.options();
@@ -68,7 +75,7 @@ async fn available<D: Driver>(probe: Probe<'_, D>, rest: &Rest) -> Result<(), Er
         let uid = match kept.uid {
             Some(uid) => uid,
             None => {
-                let uid = find(connection, rest, &mut kept).await?;
+                let uid = find(connection, rest, address, &mut kept).await?;
                 *kept.uid.insert(uid)
             }
         };
@@ -96,7 +103,12 @@ async fn available<D: Driver>(probe: Probe<'_, D>, rest: &Rest) -> Result<(), Er
     }
 }
 
-async fn find(connection: &impl Watched, rest: &Rest, kept: &mut Kept) -> Result<u64, Error> {
+async fn find(
+    connection: &impl Watched,
+    rest: &Rest,
+    address: &Address,
+    kept: &mut Kept,
+) -> Result<u64, Error> {
     let (status, body) = ask(connection, rest, kept, "/v1/bdbs?fields=uid,endpoints").await?;
     if status != StatusCode::OK {
         let kind = match status {
@@ -106,7 +118,7 @@ async fn find(connection: &impl Watched, rest: &Rest, kept: &mut Kept) -> Result
         let text = format!("{rest} does not list its databases: {status}");
         return Err(Error::new(kind, text));
     }
-    database::find(&body, &connection.target().address)
+    database::find(&body, address)
         .map_err(|text| Error::new(ErrorKind::Unhealthy, format!("{rest} {text}")))
 }
 

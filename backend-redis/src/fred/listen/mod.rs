@@ -29,8 +29,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Bytes for S {}
 impl Listen for Connector {
     type Link = Wire;
 
-    fn address(&self) -> &Address {
-        &self.target.address
+    fn address(&self) -> Address {
+        self.target.address.clone()
     }
 
     async fn listen(&self, operation: Duration, tell: OnMessage) -> Result<(Wire, Moving), Error> {
@@ -61,6 +61,8 @@ impl Connector {
             }
             #[cfg(not(feature = "tls"))]
             Address::Tls(..) => return Err(crate::target::without_tls()),
+            #[cfg(feature = "cluster")]
+            Address::Several(_) => return Err(crate::target::not_one()),
             Address::Unix(path) => Box::new(
                 UnixStream::connect(path)
                     .await

@@ -6,8 +6,10 @@
 //! Never to come in: what a client library makes of an answer. This is the outside view.
 
 mod builder;
+mod cluster;
 mod loading;
 mod resp;
+mod sentinels;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +24,9 @@ use super::process::{Process, StartError};
 use super::{find, find_pinned, ports};
 
 pub use builder::RedisBuilder;
+pub use cluster::RedisCluster;
 pub use resp::{CliError, Reply};
+pub use sentinels::Sentinels;
 
 /// How long a server may take to come up on a busy machine.
 const START: Duration = Duration::from_secs(20);
