@@ -5,12 +5,14 @@
 //! - `drill`: real servers, real faults, and how long the traffic stood still (`cargo drill redis kill`).
 //! - `nats_active_passive`: a group over the nodes of a real NATS cluster, through a switch, a drain, a shutdown and a kill
 //!   (`cargo run --release --example nats_active_passive --features nats`).
+//! - `redis_multi_db`: two real Redis databases with weights, through a kill, a failback and a drain, with commands and
+//!   messages all the time (`cargo redis-multi-db`).
 //! - `custom_backend`: a backend of one's own in 120 lines, and the conformance suite over it.
 //! - `fleet`: ten thousand clients in virtual time, and what they do to three brokers (`cargo fleet`).
 //!
 //! A package with nothing but examples still needs a library target; that is what this file is for. It also has the
 //! examples of the README compiled, where everything that they use is at hand.
 
-#[cfg(all(doctest, feature = "redis"))]
+#[cfg(all(doctest, feature = "redis", feature = "nats"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -15,6 +15,8 @@ use tokio::task::block_in_place;
 #[derive(Default)]
 struct ThroughFred {
     written: AtomicU64,
+    /// The newest server instead of the system's.
+    newest: bool,
 }
 
 /// The servers' calls block for as long as a server takes: the other threads of the runtime go on meanwhile.
@@ -28,7 +30,13 @@ impl Harness for ThroughFred {
     }
 
     async fn start(&self) -> RedisServer {
-        block_in_place(RedisServer::start)
+        block_in_place(|| {
+            if self.newest {
+                RedisServer::builder().newest().start()
+            } else {
+                RedisServer::start()
+            }
+        })
     }
 
     fn settings(&self, server: &RedisServer) -> Settings {
@@ -78,7 +86,21 @@ impl Harness for ThroughFred {
 // P164
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fred_keeps_the_contract() {
-    let report = conformance::run(&ThroughFred::default()).await;
+    keeps_the_contract(ThroughFred::default()).await;
+}
+
+/// The same with the newest server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fred_of_the_newest_server_keeps_the_contract() {
+    let newest = ThroughFred {
+        newest: true,
+        ..ThroughFred::default()
+    };
+    keeps_the_contract(newest).await;
+}
+
+async fn keeps_the_contract(harness: ThroughFred) {
+    let report = conformance::run(&harness).await;
     report.assert();
     let untried: Vec<_> = report.not_applicable().map(|line| line.behaviour).collect();
     assert_eq!(

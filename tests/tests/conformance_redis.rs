@@ -16,6 +16,8 @@ use tokio::task::block_in_place;
 #[derive(Default)]
 struct RealRedis {
     written: AtomicU64,
+    /// The newest server instead of the system's.
+    newest: bool,
 }
 
 /// An operation fails with the contract's error inside the driver's.
@@ -36,7 +38,13 @@ impl Harness for RealRedis {
     }
 
     async fn start(&self) -> RedisServer {
-        block_in_place(RedisServer::start)
+        block_in_place(|| {
+            if self.newest {
+                RedisServer::builder().newest().start()
+            } else {
+                RedisServer::start()
+            }
+        })
     }
 
     fn settings(&self, server: &RedisServer) -> Settings {
@@ -81,7 +89,21 @@ impl Harness for RealRedis {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_keeps_the_contract() {
-    let report = conformance::run(&RealRedis::default()).await;
+    keeps_the_contract(RealRedis::default()).await;
+}
+
+/// The same with the newest server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_of_the_newest_server_keeps_the_contract() {
+    let newest = RealRedis {
+        newest: true,
+        ..RealRedis::default()
+    };
+    keeps_the_contract(newest).await;
+}
+
+async fn keeps_the_contract(harness: RealRedis) {
+    let report = conformance::run(&harness).await;
     report.assert();
     let untried: Vec<_> = report.not_applicable().map(|line| line.behaviour).collect();
     assert_eq!(

@@ -7,7 +7,7 @@ use backend_api::Role;
 use super::member::{Health, Member, Stage};
 use super::mutation::Mutation;
 use super::timers::Timer;
-use super::{Machine, MemberId};
+use super::{Machine, MemberId, Reason};
 
 /// How willingly a member is made active, best first. Anything below `Fit` only rather than having no active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,6 +77,29 @@ impl Machine {
         let apart = |member: &Member| !self.is_twin(member) || self.mutated(Mutation::MoveToTwin);
         self.best(Role::Active, |member| fit(member) && apart(member))
             .or_else(|| self.best(Role::Active, fit))
+    }
+
+    /// Where to, from an active that has to be left: whoever is fit, or else, if it serves nobody, whoever only grace holds
+    /// back. Grace keeps traffic from a member that may fail again; here it would keep it on one that does fail.
+    pub(super) fn refuge(&self, reason: Reason) -> Option<MemberId> {
+        let good = |member: &Member| {
+            Some(member.id) != self.active
+                && self.is_usable(member)
+                && self.is_refuge(member, reason)
+        };
+        let apart = |member: &Member| good(member) && !self.is_twin(member);
+        self.best_fit()
+            .or_else(|| self.best(Role::Active, apart))
+            .or_else(|| self.best(Role::Active, good))
+    }
+
+    /// Whether a member will do for that reason although grace holds it back.
+    pub(super) fn is_refuge(&self, member: &Member, reason: Reason) -> bool {
+        matches!(reason, Reason::Health | Reason::Breaker)
+            && member.is_healthy()
+            && member.mark.is_none()
+            && !member.broken
+            && member.outgoing.is_none()
     }
 
     /// Whoever can carry traffic at all, the fittest first: rather a doubtful active than none.

@@ -48,7 +48,10 @@ impl Machine {
             Some(_) if switch.reason == Reason::Failback => {
                 fitness != Fitness::Fit || !self.may_return_to(target)
             }
-            Some(_) => fitness == Fitness::Unhealthy || held_back,
+            Some(_) => {
+                let refuge = || self.is_refuge(target, switch.reason) && self.best_fit().is_none();
+                fitness == Fitness::Unhealthy || (held_back && !refuge())
+            }
             None if self.phase != Phase::Running => fitness == Fitness::Unhealthy,
             // Rather a doubtful active than none, but the least doubtful.
             None => {

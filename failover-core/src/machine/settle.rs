@@ -72,7 +72,7 @@ impl Machine {
             return;
         }
         if let Some((reason, end)) = self.must_move(active) {
-            if let Some(to) = self.best_fit() {
+            if let Some(to) = self.refuge(reason) {
                 self.begin_switch(to, reason, end, None);
             }
             return;

@@ -26,5 +26,6 @@ mod robust;
 mod stall;
 mod startup;
 mod startup_policy;
+mod stories;
 mod unavailable;
 mod watch;

@@ -19,6 +19,7 @@ mod fred;
 mod leaks;
 mod loss;
 mod moves;
+mod places;
 mod replication;
 mod roles;
 #[cfg(feature = "fred")]

@@ -92,6 +92,11 @@ async fn each_member_has_a_database_of_its_own() {
         .unwrap();
     let mut client = group.client();
     let _: () = client.set("key", "three").await.unwrap();
+    // The heavier one is active as soon as it can be; the other may still be on its way.
+    failover_testkit::wait_until(crate::fleet::BOUND, "m1 stands by", || {
+        group.status().standbys().count() == 1
+    })
+    .await;
     group.switch_to("m1").await.unwrap();
     let _: () = client.set("key", "five").await.unwrap();
     assert_eq!(servers[1].cli(&["GET", "key"]), "");
