@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_api::{Backend, Capabilities, Dial, Error, FromOptions, Leases, Slot, async_trait};
+use tokio::time::timeout;
 
 use crate::client::{FailoverClient, Shared};
 use crate::config::{Carry, Options, Settings};
@@ -154,7 +155,7 @@ impl Backend for Nats {
             dial.operation,
         );
         if connection.server_info().lame_duck_mode {
-            signals.lame_duck();
+            connection.lame_duck();
         }
         self.shared.registry.opened(&connection);
         keeping::start(&connection, &self.shared, &dial.member.settings);
@@ -175,9 +176,7 @@ impl Backend for Nats {
         let mut patience = Duration::ZERO;
         match from {
             Some(from) if !from.has_ended() => {
-                let newest = from.outbound().newest();
-                if from.round_trip_within(tail(from)).await.is_ok() {
-                    from.outbound().confirmed(newest);
+                if matches!(timeout(tail(from), from.confirm()).await, Ok(Ok(()))) {
                     patience = tail(from);
                 }
                 // Otherwise it is slow, and still has what it has: that is carried over when it ends.
@@ -200,17 +199,14 @@ impl Backend for Nats {
     }
 
     async fn drain(&self, connection: &Connection, leases: Leases) {
-        // It fails with the connection only, which then has nothing left to hand over.
+        // Both fail with the connection only, which then has nothing left to hand over.
         let _ = self
             .shared
             .registry
             .leave(connection, self.shared.options.overlap)
             .await;
         leases.ended().await;
-        let newest = connection.outbound().newest();
-        if connection.round_trip().await.is_ok() {
-            connection.outbound().confirmed(newest);
-        }
+        let _ = connection.confirm().await;
     }
 
     async fn retire(&self, connection: Connection) {

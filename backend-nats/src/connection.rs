@@ -166,6 +166,19 @@ impl Connection {
             })
     }
 
+    /// The same, after which nothing need be kept of what was published before: the server has it.
+    pub(crate) async fn confirm(&self) -> Result<(), Error> {
+        let newest = self.outbound().newest();
+        self.round_trip().await?;
+        self.outbound().confirmed(newest);
+        Ok(())
+    }
+
+    /// The member announced its shutdown.
+    pub(crate) fn lame_duck(&self) {
+        self.inner.state.lame_duck(&self.inner.signals);
+    }
+
     /// Runs a task that ends with the connection at the latest.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(runtime) = &*self.runtime() {
@@ -178,7 +191,7 @@ impl Connection {
     pub(crate) async fn retire(&self) {
         if !self.has_ended() && self.inner.outbound.holds_any() {
             // What was published just before gets its chance; a server that is stuck gets no more than a moment.
-            let _ = self.round_trip_within(FAREWELL).await;
+            let _ = tokio::time::timeout(FAREWELL, self.confirm()).await;
         }
         self.inner.state.retire();
         drop(self.runtime().take());

@@ -53,9 +53,9 @@ async fn confirm(connection: Connection) {
     let mut ticks = every(CONFIRM);
     loop {
         ticks.tick().await;
-        let newest = connection.outbound().newest();
-        if newest.is_some() && connection.round_trip().await.is_ok() {
-            connection.outbound().confirmed(newest);
+        if connection.outbound().newest().is_some() {
+            // What it could not confirm is asked for again, until the connection ends, and this task with it.
+            let _ = connection.confirm().await;
         }
     }
 }
@@ -97,8 +97,7 @@ async fn tidy(connection: Connection) {
         };
         // It refuses others and answers us.
         if refused && connection.round_trip_within(PEEK).await.is_ok() {
-            connection.state().set_lame_duck();
-            connection.signals().lame_duck();
+            connection.lame_duck();
         }
     }
 }

@@ -68,8 +68,10 @@ impl State {
         self.lame_duck.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_lame_duck(&self) {
+    /// The member announced its shutdown: whoever found that out.
+    pub(crate) fn lame_duck(&self, signals: &Signals<Settings>) {
         self.lame_duck.store(true, Ordering::Relaxed);
+        signals.lame_duck();
     }
 
     /// Resolves when the client's task is gone.
@@ -121,10 +123,7 @@ impl Voice {
 
     pub(crate) fn hear(&self, event: Event) {
         match event {
-            Event::LameDuckMode => {
-                self.state.set_lame_duck();
-                self.signals.lame_duck();
-            }
+            Event::LameDuckMode => self.state.lame_duck(&self.signals),
             Event::Disconnected => self.lost(),
             Event::SlowConsumer(_) => {
                 // A flood of them says no more than the first.
