@@ -123,28 +123,8 @@ mod tests {
     // P156
     #[test]
     fn states_are_told_from_answers() {
-        for (line, expected) in [
-            ("READONLY You can't write", Some(ErrorKind::ReadOnly)),
-            ("LOADING Redis is loading", Some(ErrorKind::Unhealthy)),
-            ("MASTERDOWN Link", Some(ErrorKind::Unhealthy)),
-            ("CLUSTERDOWN Hash slot", Some(ErrorKind::Unhealthy)),
-            (
-                "EXECABORT Transaction discarded because of: READONLY You",
-                Some(ErrorKind::ReadOnly),
-            ),
-            (
-                "EXECABORT Transaction discarded because of previous errors.",
-                None,
-            ),
-            (
-                "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
-                Some(ErrorKind::ReadOnly),
-            ),
-            ("UNBLOCKED client unblocked via CLIENT UNBLOCK", None),
-            ("WRONGTYPE Operation", None),
-            ("ERR unknown command", None),
-        ] {
-            assert_eq!(state(&server_error(line)), expected, "{line}");
+        for (line, expected) in crate::words::tests::STATES {
+            assert_eq!(state(&server_error(line)), *expected, "{line}");
         }
     }
 

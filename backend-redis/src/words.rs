@@ -88,7 +88,7 @@ pub(crate) fn is_withheld(code: &str, details: Option<&str>) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// As it stands on the wire, without the minus.
@@ -96,32 +96,35 @@ mod tests {
         line.split_once(' ').unwrap()
     }
 
+    /// What servers say of themselves, and what that means: also for whoever takes the words from a driver's answer.
+    pub(crate) const STATES: &[(&str, Option<ErrorKind>)] = &[
+        ("READONLY You can't write", Some(ErrorKind::ReadOnly)),
+        ("LOADING Redis is loading", Some(ErrorKind::Unhealthy)),
+        ("MASTERDOWN Link", Some(ErrorKind::Unhealthy)),
+        ("CLUSTERDOWN Hash slot", Some(ErrorKind::Unhealthy)),
+        (
+            "EXECABORT Transaction discarded because of: READONLY You",
+            Some(ErrorKind::ReadOnly),
+        ),
+        (
+            "EXECABORT Transaction discarded because of previous errors.",
+            None,
+        ),
+        (
+            "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
+            Some(ErrorKind::ReadOnly),
+        ),
+        ("UNBLOCKED client unblocked via CLIENT UNBLOCK", None),
+        ("WRONGTYPE Operation", None),
+        ("ERR unknown command", None),
+    ];
+
     // P156
     #[test]
     fn states_are_told_from_words() {
-        for (line, expected) in [
-            ("READONLY You can't write", Some(ErrorKind::ReadOnly)),
-            ("LOADING Redis is loading", Some(ErrorKind::Unhealthy)),
-            ("MASTERDOWN Link", Some(ErrorKind::Unhealthy)),
-            ("CLUSTERDOWN Hash slot", Some(ErrorKind::Unhealthy)),
-            (
-                "EXECABORT Transaction discarded because of: READONLY You",
-                Some(ErrorKind::ReadOnly),
-            ),
-            (
-                "EXECABORT Transaction discarded because of previous errors.",
-                None,
-            ),
-            (
-                "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
-                Some(ErrorKind::ReadOnly),
-            ),
-            ("UNBLOCKED client unblocked via CLIENT UNBLOCK", None),
-            ("WRONGTYPE Operation", None),
-            ("ERR unknown command", None),
-        ] {
+        for (line, expected) in STATES {
             let (code, details) = split(line);
-            assert_eq!(state(code, Some(details)), expected, "{line}");
+            assert_eq!(state(code, Some(details)), *expected, "{line}");
         }
     }
 
