@@ -47,6 +47,7 @@ pub trait Backend: Sized + Send + Sync + 'static {
     /// Brings over what must live on the active, before traffic moves to `to`. `from` is the connection that was
     /// active last, which may be dead or even retired. If it fails, the switch is off, `to` is retired, and nothing
     /// else has changed. Between this call and the retirement of `from` a backend treats both connections as its own.
+    /// With [`promoting_ahead`](Capabilities::promoting_ahead) it may be called off later, too.
     async fn promote(
         &self,
         to: &Self::Connection,

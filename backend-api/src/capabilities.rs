@@ -6,6 +6,7 @@ pub struct Capabilities {
     announces_lame_duck: bool,
     discovers_members: bool,
     serves_again_after_drain: bool,
+    promotes_ahead: bool,
 }
 
 impl Capabilities {
@@ -15,6 +16,7 @@ impl Capabilities {
             announces_lame_duck: false,
             discovers_members: false,
             serves_again_after_drain: false,
+            promotes_ahead: false,
         }
     }
 
@@ -39,6 +41,18 @@ impl Capabilities {
         self
     }
 
+    /// Once the active is lost, a standby may be promoted before it is decided that the traffic goes there: beside the one
+    /// redial of the lost member, and without a proof. For this, [`promote`](crate::Backend::promote) is a proof as well: it
+    /// makes a round trip to `to`, before anything that cannot be taken back. It can be begun again where it was dropped,
+    /// and called off even when it is done: then [`drain`](crate::Backend::drain) follows, and `to` is a standby as before.
+    ///
+    /// Asks for [`serving_again_after_drain`](Self::serving_again_after_drain), without which it is not done.
+    #[must_use]
+    pub const fn promoting_ahead(mut self) -> Self {
+        self.promotes_ahead = true;
+        self
+    }
+
     /// See [`announcing_lame_duck`](Self::announcing_lame_duck).
     pub const fn announces_lame_duck(&self) -> bool {
         self.announces_lame_duck
@@ -52,5 +66,10 @@ impl Capabilities {
     /// See [`serving_again_after_drain`](Self::serving_again_after_drain).
     pub const fn serves_again_after_drain(&self) -> bool {
         self.serves_again_after_drain
+    }
+
+    /// See [`promoting_ahead`](Self::promoting_ahead).
+    pub const fn promotes_ahead(&self) -> bool {
+        self.promotes_ahead && self.serves_again_after_drain
     }
 }

@@ -193,12 +193,17 @@ impl Machine {
     /// The task under way came to nothing, by our timer or by the backend's own.
     fn task_ended(&mut self, id: MemberId, task: Task, failure: Failure) {
         self.drop_task(id);
-        if task.discounted && task.kind == TaskKind::Prove && failure == Failure::Dead {
+        let proof = match task.kind {
+            TaskKind::Prove => true,
+            TaskKind::Promote => self.promotes_ahead(),
+            TaskKind::Arm | TaskKind::Drain => false,
+        };
+        if task.discounted && proof && failure == Failure::Dead {
             // The process itself was late: ask again with a fresh deadline. A connection that is gone says so.
             if let Some(member) = self.member_mut(id) {
                 member.excused.proof = true;
             }
-            self.start_task(id, TaskKind::Prove);
+            self.start_task(id, task.kind);
         } else {
             self.task_failed_as(id, task.kind, failure);
         }

@@ -54,11 +54,6 @@ impl Machine {
         }
     }
 
-    /// What is under way on the connection.
-    pub(super) fn task(&self, id: MemberId) -> Option<TaskKind> {
-        Some(self.member(id)?.open()?.task?.kind)
-    }
-
     pub(super) fn drop_task(&mut self, id: MemberId) -> Option<Task> {
         self.timers.clear(Timer::Task(id));
         self.member_mut(id)?.open_mut()?.task.take()

@@ -38,6 +38,10 @@ pub(super) enum Mutation {
     ForgetServer,
     /// Traffic moves to the active's own server although it could leave it.
     MoveToTwin,
+    /// Whoever was promoted ahead does not wait for the redial.
+    MoveAhead,
+    /// What was promoted ahead, in vain, stands by with what was brought over.
+    KeepPromoted,
 }
 
 impl super::Machine {

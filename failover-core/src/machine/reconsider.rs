@@ -42,7 +42,7 @@ impl Machine {
             return false;
         }
         // A mark during a promotion is acted upon after it: what has been brought over need not come back.
-        let held_back = fitness == Fitness::HeldBack && switch.step != Step::Promoting;
+        let held_back = fitness == Fitness::HeldBack && !switch.step.has_begun();
         match self.active {
             Some(_) if switch.reason == Reason::Manual => fitness == Fitness::Unhealthy,
             Some(_) if switch.reason == Reason::Failback => {

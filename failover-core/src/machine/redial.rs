@@ -5,7 +5,7 @@
 
 use super::choose::Fitness;
 use super::member::{Link, Stage};
-use super::switch::Step;
+use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{End, Machine, MemberId, Reason};
 use crate::config::Standby;
@@ -54,12 +54,17 @@ impl Machine {
     /// The lost active is back: traffic stays where it was.
     pub(super) fn return_to_redialled(&mut self, id: MemberId) {
         let caller = match self.switch.take() {
-            Some(switch) if switch.step == Step::Promoting || switch.to == id => {
+            Some(switch) if switch.to == id => {
                 self.switch = Some(switch);
                 return;
             }
+            Some(switch) if switch.step.has_begun() && !self.mutated(Mutation::KeepPromoted) => {
+                // It was promoted ahead: what came to it goes again, and it stands by.
+                self.end_old(switch.to, End::Steal);
+                switch.caller
+            }
             Some(switch) => {
-                self.put_back(switch.to);
+                self.put_back(switch.to, switch.step);
                 switch.caller
             }
             None => None,

@@ -19,6 +19,8 @@ impl Machine {
                 self.settle_places();
                 self.reconsider_redial();
                 self.reconsider_switch();
+                // Before the calls that wait for the end of this move.
+                self.settle_promoted();
                 self.settle_requests();
                 self.settle_active();
             }

@@ -32,6 +32,15 @@ pub(super) enum Step {
     /// A lost active still has its chance to answer the redial.
     Proven,
     Promoting,
+    /// Promoted ahead, and a lost active still has its chance.
+    Promoted,
+}
+
+impl Step {
+    /// Whether something of what lives on an active may be there already.
+    pub(super) fn has_begun(self) -> bool {
+        matches!(self, Step::Promoting | Step::Promoted)
+    }
 }
 
 impl Machine {
@@ -87,7 +96,10 @@ impl Machine {
             self.tell(News::DrainEnded(to, true));
         }
         self.timers.clear(Timer::Target);
-        if fresh || self.mutated(Mutation::SkipProof) {
+        if self.promotes_ahead() {
+            self.set_step(Step::Promoting);
+            self.start_task(to, TaskKind::Promote);
+        } else if fresh || self.mutated(Mutation::SkipProof) {
             self.cancel_task(to);
             self.target_proven();
         } else {
@@ -113,6 +125,17 @@ impl Machine {
         self.advance_switch();
     }
 
+    /// A lost active leaves nothing to spoil: its successor is promoted at once, which is its proof as well, while it is
+    /// still being found out whether the traffic has to go there.
+    pub(super) fn promotes_ahead(&self) -> bool {
+        self.capabilities.promotes_ahead() && self.phase == Phase::Running && self.active.is_none()
+    }
+
+    /// Nobody else has the chance to keep the traffic.
+    fn is_decided(&self, to: MemberId) -> bool {
+        self.redial.is_none_or(|redialled| redialled == to) || self.mutated(Mutation::MoveAhead)
+    }
+
     /// Takes the next step that nothing stands in the way of any more.
     pub(super) fn advance_switch(&mut self) {
         let Some(switch) = &self.switch else {
@@ -124,16 +147,41 @@ impl Machine {
                 self.dial_target(to);
                 self.choose_target();
             }
-            Step::Proven if self.redial.is_none_or(|redialled| redialled == to) => {
+            Step::Proven if self.is_decided(to) => {
                 self.set_step(Step::Promoting);
                 self.start_task(to, TaskKind::Promote);
             }
-            Step::Proven | Step::Proving | Step::Promoting => {}
+            Step::Proven | Step::Proving | Step::Promoting | Step::Promoted => {}
         }
     }
 
-    /// Everything is on the other side: traffic moves.
+    /// Everything is on the other side.
     pub(super) fn promoted(&mut self, to: MemberId) {
+        let now = self.now;
+        if self.capabilities.promotes_ahead()
+            && let Some(member) = self.member_mut(to)
+        {
+            member.excused.proof = false;
+            if let Some(open) = member.open_mut() {
+                open.proven = Some(now);
+            }
+        }
+        self.set_step(Step::Promoted);
+        self.settle_promoted();
+    }
+
+    /// Who was promoted gets the traffic, once nobody else has the chance to keep it.
+    pub(super) fn settle_promoted(&mut self) {
+        if let Some(switch) = &self.switch
+            && switch.step == Step::Promoted
+            && self.is_decided(switch.to)
+        {
+            self.activate(switch.to);
+        }
+    }
+
+    /// Traffic moves.
+    fn activate(&mut self, to: MemberId) {
         let Some(switch) = self.switch.take() else {
             return;
         };
@@ -188,7 +236,7 @@ impl Machine {
     }
 
     /// The old active may finish what is under way, until its window ends.
-    fn end_old(&mut self, old: MemberId, end: End) {
+    pub(super) fn end_old(&mut self, old: MemberId, end: End) {
         let window = match end {
             End::Steal => self.rules.switch_grace,
             End::Drain(window) => window,
@@ -249,7 +297,7 @@ impl Machine {
         let Some(switch) = self.switch.take() else {
             return;
         };
-        self.put_back(switch.to);
+        self.put_back(switch.to, switch.step);
         self.tell(News::SwitchAborted(switch.to, switch.reason));
         if let Some(caller) = switch.caller
             && !self.mutated(Mutation::DropAnswer)
@@ -259,10 +307,10 @@ impl Machine {
     }
 
     /// A target that is not needed any more goes back to its place.
-    pub(super) fn put_back(&mut self, to: MemberId) {
+    pub(super) fn put_back(&mut self, to: MemberId, step: Step) {
         self.timers.clear(Timer::Target);
         if let Some(Stage::Chosen { armed }) = self.member(to).and_then(|member| member.stage()) {
-            if self.task(to) == Some(TaskKind::Promote) {
+            if step.has_begun() && !self.mutated(Mutation::KeepPromoted) {
                 // Half of what lives on an active may be there already: it starts anew.
                 self.retire(to);
                 return;

@@ -33,6 +33,8 @@ struct Seen {
     /// When it last passed a proof.
     proven: Option<Time>,
     promoted: bool,
+    /// Something of what lives on an active may be on it.
+    laden: bool,
     /// Its end was asked for.
     retired: bool,
 }
@@ -74,6 +76,7 @@ impl Observer {
         for action in step.actions {
             traffic::only_proven_and_promoted_become_active(self, step, action)?;
             traffic::an_open_active_stays(self, step, action)?;
+            traffic::a_redial_is_heard_out(step, action)?;
             links::one_dial_per_member(self, action)?;
             links::one_loop_in_an_outage(self, step, action)?;
             links::nobody_is_dialled_to_share(self, step, action)?;
@@ -84,6 +87,7 @@ impl Observer {
             self.see(action);
         }
         traffic::at_most_one_active(self, step)?;
+        traffic::nobody_stands_by_laden(self, step)?;
         traffic::the_fit_come_first(step)?;
         traffic::other_servers_come_first(self, step)?;
         traffic::no_replica_carries_traffic(step)?;
@@ -132,6 +136,7 @@ impl Observer {
                             member,
                             proven: None,
                             promoted: false,
+                            laden: false,
                             retired: false,
                         },
                     );
@@ -140,7 +145,9 @@ impl Observer {
                     if let Some((job, _, generation)) = self.jobs.remove(&op)
                         && let Some(seen) = self.seen.get_mut(&generation)
                     {
-                        if job == Job::Prove {
+                        // A promotion that may come ahead of its decision is a proof as well.
+                        let proof = job == Job::Promote && step.after.capabilities.promotes_ahead();
+                        if job == Job::Prove || proof {
                             seen.proven = Some(step.after.now);
                         }
                         seen.promoted |= job == Job::Promote;
@@ -170,10 +177,17 @@ impl Observer {
             }
             Action::Promote(id, generation, op, _) => {
                 self.jobs.insert(op, (Job::Promote, id, generation));
+                if let Some(seen) = self.seen.get_mut(&generation) {
+                    seen.laden = true;
+                }
             }
-            Action::Arm(id, generation, op)
-            | Action::Drain(id, generation, op)
-            | Action::Check(id, generation, op) => {
+            Action::Drain(id, generation, op) => {
+                self.jobs.insert(op, (Job::Other, id, generation));
+                if let Some(seen) = self.seen.get_mut(&generation) {
+                    seen.laden = false;
+                }
+            }
+            Action::Arm(id, generation, op) | Action::Check(id, generation, op) => {
                 self.jobs.insert(op, (Job::Other, id, generation));
             }
             Action::Cancel(op) => {

@@ -80,7 +80,7 @@ pub(super) fn everything_has_a_deadline(step: &Step<'_>) -> Result<(), Violation
         match switch.step {
             Move::Connecting => machine.timers.is_set(Timer::Target),
             Move::Proving | Move::Promoting => busy,
-            Move::Proven => machine.redial.is_some(),
+            Move::Proven | Move::Promoted => machine.redial.is_some(),
         }
     });
     if moves == Some(false) {

@@ -30,6 +30,50 @@ pub(super) fn only_proven_and_promoted_become_active(
     }
 }
 
+/// While a lost active still has its chance, nobody else gets the traffic.
+pub(super) fn a_redial_is_heard_out(step: &Step<'_>, action: &Action) -> Result<(), Violation> {
+    let (Action::Activate(id, _), Some(lost)) = (action, step.before.redial) else {
+        return Ok(());
+    };
+    let about_it = |input: &Input| match input {
+        Input::Connected(of, ..)
+        | Input::ConnectFailed(of, ..)
+        | Input::Done(of, ..)
+        | Input::Failed(of, ..)
+        | Input::Retired(of, ..)
+        | Input::Lost(of, ..)
+        | Input::Condemned(of, ..)
+        | Input::LameDuck(of, ..)
+        | Input::Checked(of, ..) => *of == lost,
+        Input::Request(..) => true,
+        _ => false,
+    };
+    let timely = step
+        .before
+        .next_deadline()
+        .is_none_or(|at| at > step.after.now);
+    if *id != lost && timely && !step.inputs.iter().any(about_it) {
+        return Err(format!("{id:?} became active while {lost:?} was redialled"));
+    }
+    Ok(())
+}
+
+/// What was brought to a connection that did not become active after all is taken away before it stands by.
+pub(super) fn nobody_stands_by_laden(
+    observer: &Observer,
+    step: &Step<'_>,
+) -> Result<(), Violation> {
+    for member in &step.after.members {
+        let Some(open) = member.open() else { continue };
+        let stands_by = matches!(open.stage, Stage::Ready | Stage::Standby);
+        let laden = |seen: &super::Seen| seen.laden;
+        if stands_by && observer.seen.get(&open.generation).is_some_and(laden) {
+            return Err(format!("{:?} stands by as {open:?}", member.id));
+        }
+    }
+    Ok(())
+}
+
 /// At most one is active, and inside and outside agree who.
 pub(super) fn at_most_one_active(observer: &Observer, step: &Step<'_>) -> Result<(), Violation> {
     let machine = step.after;

@@ -23,6 +23,8 @@ pub(super) struct Scenario {
     pub(super) calls: u8,
     pub(super) callable: Vec<Call>,
     pub(super) servers: Servers,
+    /// Standbys are promoted before it is decided that they are needed.
+    pub(super) ahead: bool,
     /// Begins with a running group instead of its start.
     pub(super) settled: bool,
 }
@@ -41,7 +43,10 @@ impl Scenario {
                 rules: member.clone(),
             })
             .collect();
-        let capabilities = Capabilities::new().serving_again_after_drain();
+        let mut capabilities = Capabilities::new().serving_again_after_drain();
+        if self.ahead {
+            capabilities = capabilities.promoting_ahead();
+        }
         let world =
             World::new(Arc::new(self.rules.clone()), capabilities, members, 0).on(self.servers);
         let world = if self.settled {
@@ -116,6 +121,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         calls: 0,
         callable: Vec::new(),
         servers: Servers::Unknown,
+        ahead: false,
         settled: false,
     };
     let settled = Scenario {
@@ -173,6 +179,26 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             ..settled.clone()
         },
         three.clone(),
+        Scenario {
+            name: "three, promoting ahead",
+            ahead: true,
+            ..three.clone()
+        },
+        Scenario {
+            name: "three, counted, promoting ahead",
+            rules: counted(unchecked(rules())),
+            faults: 3,
+            ahead: true,
+            ..three.clone()
+        },
+        Scenario {
+            name: "two, promoting ahead, called",
+            faults: 2,
+            calls: 1,
+            callable: [Call::all(2), Call::reload(2)].concat(),
+            ahead: true,
+            ..settled.clone()
+        },
         Scenario {
             name: "three, counted",
             rules: counted(unchecked(rules())),

@@ -53,6 +53,7 @@ fn is_likely(mutation: Mutation, scenario: &Scenario) -> bool {
             scenario.servers != Servers::Unknown
         }
         Mutation::BelieveAnybody => calls(|call| matches!(call, Call::Untold(..))),
+        Mutation::MoveAhead | Mutation::KeepPromoted => scenario.ahead,
         Mutation::ReplaceUnproven => calls(|call| matches!(call, Call::Replace(_))),
         _ => true,
     }
@@ -93,6 +94,8 @@ fn every_seeded_fault_is_found() {
         Mutation::ShareServer,
         Mutation::ForgetServer,
         Mutation::MoveToTwin,
+        Mutation::MoveAhead,
+        Mutation::KeepPromoted,
     ] {
         let found = bites(mutation);
         let (scenario, violation) = found.unwrap_or_else(|| panic!("{mutation:?} was not found"));

@@ -147,6 +147,78 @@ fn a_reset_connection_does_not_move_the_group_and_a_refusal_does_at_once() {
 }
 
 #[test]
+fn promoted_ahead_the_traffic_waits_for_the_redial_alone() {
+    // P96
+    let ahead = || Story::promoting_ahead(&[1.0, 0.5]);
+    let asked = |story: &Story, member: u32| {
+        let proofs =
+            story.count(|action| matches!(action, Action::Prove(id, ..) if id.0 == member));
+        let promotions =
+            story.count(|action| matches!(action, Action::Promote(id, ..) if id.0 == member));
+        (proofs, promotions)
+    };
+    // Nobody answers the redial.
+    let mut story = ahead();
+    story.manner(0).dial = Reply::Never;
+    story.lost(0);
+    assert_eq!((story.active(), asked(&story, 1)), (None, (0, 1)));
+    story.run(49);
+    assert_eq!(story.active(), None);
+    story.run(1);
+    assert_eq!(story.moves(), [(50, Some(0), 1, Reason::Lost)]);
+    assert_eq!(asked(&story, 1), (0, 1));
+    // It is refused, while the promotion takes its time.
+    let mut refused = ahead();
+    refused.manner(1).promote = Reply::Well(30);
+    refused.kill(0);
+    assert_eq!(refused.active(), None);
+    refused.run(30);
+    assert_eq!(refused.moves(), [(30, Some(0), 1, Reason::Lost)]);
+    assert_eq!(asked(&refused, 1), (0, 1));
+}
+
+#[test]
+fn what_was_promoted_ahead_in_vain_is_drained_and_stands_by() {
+    // P96
+    for promotion in [Reply::Well(0), Reply::Well(40)] {
+        let mut story = Story::promoting_ahead(&[1.0, 0.5]);
+        let standby = story.generation(1);
+        story.manner(0).dial = Reply::Well(20);
+        story.manner(1).promote = promotion;
+        story.manner(1).drain = Reply::Well(10);
+        story.lost(0);
+        story.run(20);
+        assert_eq!(story.moves(), [(20, Some(0), 0, Reason::Lost)]);
+        assert_eq!(story.link(1), LinkView::Draining);
+        story.run(10);
+        assert_eq!(story.link(1), LinkView::Standby);
+        assert_eq!(
+            story.generation(1),
+            standby,
+            "it needed no other connection"
+        );
+        // It can be promoted as ever.
+        story.kill(0);
+        story.run(40);
+        assert_eq!(story.active(), Some(1));
+    }
+}
+
+#[test]
+fn a_promotion_ahead_that_fails_is_a_failed_proof() {
+    let mut story = Story::promoting_ahead(&[1.0, 0.5, 0.2]);
+    story.manner(1).promote = REFUSED;
+    story.kill(0);
+    assert_eq!(story.active(), Some(2));
+    // A planned move has an active to spoil: it is proven first.
+    let mut planned = Story::promoting_ahead(&[1.0, 0.5]);
+    planned.manner(0).check = UNHEALTHY;
+    planned.run(1_000);
+    assert_eq!(planned.active(), Some(1));
+    assert!(planned.count(|action| matches!(action, Action::Prove(id, ..) if id.0 == 1)) > 0);
+}
+
+#[test]
 fn an_unhealthy_active_that_is_lost_is_not_waited_for() {
     let mut story = Story::started(&[1.0, 0.5], |_| {});
     story.manner(0).check = UNHEALTHY;

@@ -26,6 +26,7 @@ struct Group {
     startup: u8,
     rotating: bool,
     serves_again: bool,
+    promotes_ahead: bool,
     servers: u8,
     seed: u64,
 }
@@ -39,7 +40,14 @@ fn group() -> impl Strategy<Value = Group> {
         0_u8..3,
         any::<bool>(),
     );
-    let rest = (0_u8..4, any::<bool>(), any::<bool>(), any::<u64>(), 0_u8..6);
+    let rest = (
+        0_u8..4,
+        any::<bool>(),
+        any::<bool>(),
+        any::<u64>(),
+        0_u8..6,
+        any::<bool>(),
+    );
     (vec(1_u8..4, 1..=6), rules, rest).prop_map(|(weights, rules, rest)| Group {
         weights,
         standby: rules.0,
@@ -52,6 +60,7 @@ fn group() -> impl Strategy<Value = Group> {
         rotating: rest.1,
         serves_again: rest.2,
         servers: rest.4,
+        promotes_ahead: rest.5,
         seed: rest.3,
     })
 }
@@ -107,11 +116,13 @@ impl Group {
                 rules: member.clone(),
             })
             .collect();
-        let capabilities = if self.serves_again {
-            Capabilities::new().serving_again_after_drain()
-        } else {
-            Capabilities::new()
-        };
+        let mut capabilities = Capabilities::new();
+        if self.serves_again {
+            capabilities = capabilities.serving_again_after_drain();
+        }
+        if self.promotes_ahead {
+            capabilities = capabilities.promoting_ahead();
+        }
         let servers = match self.servers {
             0..3 => Servers::Unknown,
             3 => Servers::Fixed(1),

@@ -125,6 +125,13 @@ impl Story {
         story
     }
 
+    /// The same with a backend that can promote before it is decided.
+    pub(super) fn promoting_ahead(weights: &[f64]) -> Self {
+        let mut story = Self::started(weights, |_| {});
+        story.machine.capabilities = story.machine.capabilities.promoting_ahead();
+        story
+    }
+
     /// From here on the connections of the members, in their order, end at these servers.
     pub(super) fn on(mut self, servers: &[u64]) -> Self {
         for (known, server) in self.servers.iter_mut().zip(servers) {
