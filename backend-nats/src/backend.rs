@@ -173,28 +173,44 @@ impl Backend for Nats {
     async fn promote(&self, to: &Connection, from: Option<&Connection>) -> Result<(), Error> {
         let promotion = self.shared.registry.promote(to, from).await?;
         let gate = Gate::close(from);
-        let mut patience = Duration::ZERO;
-        match from {
-            Some(from) if !from.has_ended() => {
+        let (mut patience, mut slow) = (Duration::ZERO, None);
+        if let Some(from) = from {
+            if !from.is_going() {
                 if matches!(timeout(tail(from), from.confirm()).await, Ok(Ok(()))) {
                     patience = tail(from);
+                } else {
+                    slow = Some(from);
                 }
-                // Otherwise it is slow, and still has what it has: that is carried over when it ends.
             }
-            Some(from) => {
-                from.ended().await;
+            // It may have ended just now.
+            if from.is_going() {
+                slow = None;
+                from.gone().await;
                 self.shared.pending.collect(from);
             }
-            None => {}
         }
-        self.shared.carry_to(to).await?;
+        let behind = match timeout(tail(to), self.shared.carry_to(to)).await {
+            Ok(carried) => {
+                carried.map(|()| slow.is_some_and(|from| from.outbound().is_behind()))?
+            }
+            // There is a lot of it.
+            Err(_elapsed) => true,
+        };
         promotion.take(patience).await?;
         if to.has_ended() {
             return Err(to.interrupted());
         }
-        to.outbound().open();
+        if behind {
+            keeping::catch_up(to, slow, &self.shared);
+        } else {
+            to.outbound().open();
+        }
         promotion.done();
         gate.pass();
+        // The old one may have ended meanwhile, and nobody knew where to carry to.
+        if !behind && self.shared.pending.holds_any() {
+            keeping::catch_up(to, None, &self.shared);
+        }
         Ok(())
     }
 
@@ -210,13 +226,15 @@ impl Backend for Nats {
     }
 
     async fn retire(&self, connection: Connection) {
-        connection.retire().await;
+        connection
+            .retire(self.shared.registry.farewell(&connection))
+            .await;
         self.shared.registry.forget(&connection);
         self.shared.pending.collect(&connection);
         if let Some(active) = self.shared.registry.active() {
-            // What it still had when the traffic had moved already. It fails with that connection only, and the next promotion
-            // tries again.
-            let _ = self.shared.carry_to(&active).await;
+            // What it still had when the traffic had moved already. What fails, with that connection, or stands still with it,
+            // is tried again by the next promotion.
+            let _ = timeout(active.operation(), self.shared.carry_to(&active)).await;
         }
     }
 
@@ -227,7 +245,8 @@ impl Backend for Nats {
     fn capabilities(&self) -> Capabilities {
         let all = Capabilities::new()
             .announcing_lame_duck()
-            .serving_again_after_drain();
+            .serving_again_after_drain()
+            .promoting_ahead();
         if self.shared.options.discover {
             all.discovering_members()
         } else {

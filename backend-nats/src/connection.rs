@@ -166,6 +166,16 @@ impl Connection {
             })
     }
 
+    /// The same, behind everything that was published before, wherever that was.
+    pub(crate) async fn flush(&self) -> Result<(), Error> {
+        let time = self.operation();
+        let begun = tokio::time::Instant::now();
+        // Not caught up in time, it does not answer in time either.
+        let _ = tokio::time::timeout(time, self.outbound().has_caught_up()).await;
+        self.round_trip_within(time.saturating_sub(begun.elapsed()))
+            .await
+    }
+
     /// The same, after which nothing need be kept of what was published before: the server has it.
     pub(crate) async fn confirm(&self) -> Result<(), Error> {
         let newest = self.outbound().newest();
@@ -188,18 +198,41 @@ impl Connection {
     }
 
     /// Ends client, tasks and socket. When it returns they are gone.
-    pub(crate) async fn retire(&self) {
-        if !self.has_ended() && self.inner.outbound.holds_any() {
-            // What was published just before gets its chance; a server that is stuck gets no more than a moment.
-            let _ = tokio::time::timeout(FAREWELL, self.confirm()).await;
+    ///
+    /// What was published just before gets its chance, and `farewell`; a server that is stuck gets no more than a moment, and
+    /// none where a promotion waits for what this connection leaves behind.
+    pub(crate) async fn retire(&self, farewell: impl Future<Output = ()>) {
+        self.inner.state.retiring();
+        if !self.has_ended() {
+            let said = async {
+                farewell.await;
+                if self.inner.outbound.holds_any() {
+                    let _ = self.confirm().await;
+                }
+            };
+            tokio::select! {
+                _ = tokio::time::timeout(FAREWELL, said) => {}
+                () = self.inner.state.hurried() => {}
+            }
         }
         self.inner.state.retire();
         drop(self.runtime().take());
         self.ended().await;
     }
 
+    /// It has ended, or the engine is about to end it.
+    pub(crate) fn is_going(&self) -> bool {
+        self.inner.state.is_going()
+    }
+
+    /// Waits until a connection that is [going](Self::is_going) has gone, and hurries it.
+    pub(crate) async fn gone(&self) {
+        self.inner.state.hurry();
+        self.ended().await;
+    }
+
     /// Waits until the client's task is gone, after which it takes nothing more out of its channel. Bounded.
-    pub(crate) async fn ended(&self) {
+    async fn ended(&self) {
         let _ = tokio::time::timeout(GONE, self.inner.state.gone()).await;
     }
 

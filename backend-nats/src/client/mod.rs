@@ -50,7 +50,7 @@ impl FailoverClient {
     pub async fn flush(&self) -> Result<(), Error> {
         let lease = self.slot.lease().await?;
         let connection = lease.connection().clone();
-        let answer = connection.round_trip_within(connection.operation()).await;
+        let answer = connection.flush().await;
         let answer =
             answer.map_err(|error| error.with_member(lease.member()).with_operation("flush"));
         lease.finish(outcome(&answer));

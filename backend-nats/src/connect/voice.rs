@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_nats::{Event, ServerError};
 use backend_api::{Error, ErrorKind, Signals};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::config::Settings;
 
@@ -19,6 +19,10 @@ pub(crate) struct State {
     opened: AtomicBool,
     /// The client's task was told to end, or has ended.
     ended: AtomicBool,
+    /// The engine is about to end it.
+    retiring: AtomicBool,
+    /// Somebody needs it to be over.
+    hurry: Notify,
     /// The engine ended it.
     retired: AtomicBool,
     /// Messages that were dropped because a reader was too slow.
@@ -35,6 +39,8 @@ impl Default for State {
         Self {
             opened: AtomicBool::default(),
             ended: AtomicBool::default(),
+            retiring: AtomicBool::default(),
+            hurry: Notify::default(),
             retired: AtomicBool::default(),
             dropped: AtomicU64::default(),
             gone: watch::Sender::new(false),
@@ -47,6 +53,26 @@ impl Default for State {
 impl State {
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    /// The engine is about to end it: nothing more comes of it.
+    pub(crate) fn retiring(&self) {
+        self.retiring.store(true, Ordering::Release);
+    }
+
+    /// It has ended, or is about to be.
+    pub(crate) fn is_going(&self) -> bool {
+        self.has_ended() || self.retiring.load(Ordering::Acquire)
+    }
+
+    /// Whoever ends it is not to wait for anything any more.
+    pub(crate) fn hurry(&self) {
+        self.hurry.notify_one();
+    }
+
+    /// Resolves when somebody needs it to be over.
+    pub(crate) async fn hurried(&self) {
+        self.hurry.notified().await;
     }
 
     pub(crate) fn is_retired(&self) -> bool {

@@ -37,8 +37,8 @@ pub(crate) struct Outbound {
     /// How long a publish waits for room.
     patience: Duration,
     statistics: Arc<Statistics>,
-    /// Requests that were answered since the last message: they went through the client's channel as well.
-    others: AtomicU64,
+    /// Requests that were answered: they went through the client's channel as well.
+    answered: AtomicU64,
     queue: Mutex<Queue>,
     /// Whoever has to wait for the client does so alone, or the order of the copies were not that of the channel.
     turn: tokio::sync::Mutex<()>,
@@ -50,14 +50,19 @@ pub(crate) struct Outbound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gate {
     Open,
+    /// The traffic has moved here, and something from before is still to be published.
+    Behind,
     /// The traffic is about to move.
     Closed,
     /// All is ready for it to move. It does so at once, or not at all.
     Passed,
 }
 
-/// How long the move may take after everything was ready for it.
-const MOVE: Duration = Duration::from_millis(20);
+/// How long the move may take after everything was ready for it. A move that fails opens the old connection by itself: this is
+/// only for one of which nothing more is heard.
+const MOVE: Duration = Duration::from_millis(500);
+/// How often it is looked whether what has left made room.
+const AGAIN: Duration = Duration::from_millis(1);
 
 /// Why a message was not taken. It certainly did not leave.
 pub(crate) enum Refused {
@@ -86,7 +91,7 @@ impl Outbound {
             limit: options.carry_limit,
             patience,
             statistics: client.statistics(),
-            others: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
             queue: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
             room: Notify::new(),
@@ -129,6 +134,8 @@ impl Outbound {
                 Poll::Pending => Attempt::Later(Box::new(kept)),
             };
         }
+        // Headers are copied whole: not while others wait.
+        let copy = message.clone();
         let mut queue = self.queue();
         if queue.closed {
             return Attempt::Refused(Box::new(Refused::Moving(message)));
@@ -136,8 +143,8 @@ impl Outbound {
         if queue.waiting || !self.has_room(&mut queue) {
             return Attempt::Later(Box::new(message));
         }
-        queue.look(|| self.left(), self.others(), self.frees());
-        queue.keep(&message, order.next());
+        self.look(&mut queue);
+        queue.keep(copy, order.next());
         match at_once(pin!(client.publish_message(message))) {
             Poll::Ready(Ok(())) => Attempt::Sent,
             Poll::Ready(Err(error)) => match queue.take_back() {
@@ -170,24 +177,33 @@ impl Outbound {
                     return Err(Refused::Moving(message));
                 }
                 if self.has_room(&mut queue) {
-                    queue.look(|| self.left(), self.others(), self.frees());
+                    self.look(&mut queue);
                     queue.waiting = true;
                     break;
                 }
             }
-            if tokio::time::timeout_at(deadline, room).await.is_err() {
+            // What has left makes room without a word, and is looked for.
+            let again = tokio::time::Instant::now() + AGAIN;
+            let until = if self.frees() {
+                again.min(deadline)
+            } else {
+                deadline
+            };
+            let waited = tokio::time::timeout_at(until, room).await;
+            if waited.is_err() && tokio::time::Instant::now() >= deadline {
                 return Err(Refused::Full);
             }
         }
         let _waiting = Waiting(self);
-        let sent = client.publish_message(message.clone()).await;
+        let copy = message.clone();
+        let sent = client.publish_message(message).await;
         match sent {
             // Nobody else has published meanwhile: it is still this one's turn.
             Ok(()) => {
-                self.queue().keep(&message, order.next());
+                self.queue().keep(copy, order.next());
                 Ok(())
             }
-            Err(error) => Err(failed(error, message)),
+            Err(error) => Err(failed(error, copy)),
         }
     }
 
@@ -198,8 +214,7 @@ impl Outbound {
         client: &Client,
         kept: &Kept,
     ) -> Result<(), PublishError> {
-        self.queue()
-            .look(|| self.left(), self.others(), self.frees());
+        self.look(&mut self.queue());
         client.publish_message(kept.message.clone()).await?;
         if self.carry != Carry::None {
             self.queue().keep_again(kept.clone());
@@ -209,14 +224,33 @@ impl Outbound {
 
     /// Nothing is taken any more; who comes waits for the next active, or for [`open`](Self::open).
     pub(crate) fn close(&self) {
-        self.queue().closed = true;
-        self.gate.send_replace(Gate::Closed);
+        self.set(true, Gate::Closed);
     }
 
     /// Messages are taken (again).
     pub(crate) fn open(&self) {
-        self.queue().closed = false;
-        self.gate.send_replace(Gate::Open);
+        self.set(false, Gate::Open);
+    }
+
+    /// Nothing is taken until [`caught_up`](Self::caught_up).
+    pub(crate) fn fall_behind(&self) {
+        self.set(true, Gate::Behind);
+    }
+
+    /// What was from before is published. If the traffic is about to move on already, it is for the next to open.
+    pub(crate) fn caught_up(&self) {
+        let mut queue = self.queue();
+        if *self.gate.borrow() == Gate::Behind {
+            queue.closed = false;
+            self.gate.send_replace(Gate::Open);
+        }
+    }
+
+    fn set(&self, closed: bool, gate: Gate) {
+        let mut queue = self.queue();
+        queue.closed = closed;
+        self.gate.send_replace(gate);
+        self.room.notify_waiters();
     }
 
     /// The traffic moves now.
@@ -224,11 +258,23 @@ impl Outbound {
         self.gate.send_replace(Gate::Passed);
     }
 
+    /// Resolves when nothing from before is still to be published here.
+    pub(crate) async fn has_caught_up(&self) {
+        // Errors would mean that the sender is dropped, which `self` owns.
+        let _ = self
+            .gate
+            .subscribe()
+            .wait_for(|gate| *gate != Gate::Behind)
+            .await;
+    }
+
     /// Resolves when messages are taken here: at the latest a moment after a move was ready and did not come.
     pub(crate) async fn opened(&self) {
         let mut gate = self.gate.subscribe();
         // Errors would mean that the sender is dropped, which `self` owns.
-        let _ = gate.wait_for(|gate| *gate != Gate::Closed).await;
+        let _ = gate
+            .wait_for(|gate| !matches!(gate, Gate::Closed | Gate::Behind))
+            .await;
         let opened = gate.wait_for(|gate| *gate == Gate::Open);
         if tokio::time::timeout(MOVE, opened).await.is_err() {
             self.open();
@@ -246,6 +292,12 @@ impl Outbound {
         self.tidy();
         // Without copies nobody knows: ask.
         self.carry == Carry::None || !self.queue().is_empty()
+    }
+
+    /// Whether something is kept that did not leave, or is not confirmed.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.tidy();
+        !self.queue().is_empty()
     }
 
     /// The newest copy; everything up to it is [`confirmed`](Self::confirmed) by a round trip that begins after this.
@@ -266,6 +318,7 @@ impl Outbound {
         let left = self.left();
         let mut queue = self.queue();
         queue.closed = true;
+        self.room.notify_waiters();
         if self.carry == Carry::Unsent {
             queue.left(left);
         }
@@ -279,15 +332,13 @@ impl Outbound {
 
     /// A request went through the client and was answered.
     pub(crate) fn answered(&self) {
-        self.others.fetch_add(1, Ordering::Relaxed);
+        self.answered.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn others(&self) -> u64 {
-        // Hardly ever is there any, and a load is cheaper than a swap.
-        match self.others.load(Ordering::Relaxed) {
-            0 => 0,
-            _ => self.others.swap(0, Ordering::Relaxed),
-        }
+    #[inline]
+    fn look(&self, queue: &mut Queue) {
+        let answered = self.answered.load(Ordering::Relaxed);
+        queue.look(|| self.left(), answered, self.frees());
     }
 
     /// Whether what has left need not be kept.

@@ -28,9 +28,14 @@ impl Pending {
 
     /// Takes over what a connection left behind that has ended.
     pub(crate) fn collect(&self, from: &Connection) {
+        // Locked before: whoever comes second finds nothing left over there, and must find it here.
+        let mut waiting = self.waiting();
         let left = from.outbound().take();
-        self.waiting()
-            .extend(left.into_iter().map(|kept| (kept.order, kept)));
+        waiting.extend(left.into_iter().map(|kept| (kept.order, kept)));
+    }
+
+    pub(crate) fn holds_any(&self) -> bool {
+        !self.waiting().is_empty()
     }
 
     /// Publishes all of it on `to`, the oldest first, except what is older than `wait`. What could not be published stays.

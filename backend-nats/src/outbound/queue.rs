@@ -1,8 +1,9 @@
 //! The copies, in the order of the client's channel, and which of them certainly never left.
 //!
 //! The client counts what it takes out of its channel. A copy's place in that count is not known exactly, because others may
-//! use the client as well, but a lower bound of it is: one more than that of the copy before it, and one more than what had
-//! left before it came. What has not reached even the lower bound has not left.
+//! use the client as well, but a lower bound of it is: the copies up to it, and as many of others as have certainly gone in
+//! before. Those are known in two ways that must not be added up: requests that were answered, and whatever has left beyond
+//! the copies. What has not reached even the lower bound has not left.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -23,8 +24,10 @@ pub(crate) struct Kept {
 
 pub(crate) struct Queue {
     copies: VecDeque<Kept>,
-    /// The last copy's.
-    place: u64,
+    /// So many copies have gone in.
+    copied: u64,
+    /// So many of others have gone in, at least.
+    others: u64,
     /// So many have left, as of the last look.
     left: u64,
     /// When that was.
@@ -45,7 +48,8 @@ impl Default for Queue {
     fn default() -> Self {
         Self {
             copies: VecDeque::new(),
-            place: 0,
+            copied: 0,
+            others: 0,
             left: 0,
             looked: Instant::now(),
             unlooked: LOOK_EVERY,
@@ -56,17 +60,17 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// To be called before a message goes into the channel. `left` says how many messages have left it, `others` how many
-    /// of others have certainly gone in since the last call, and `frees` whether what has left need not be kept.
+    /// To be called before a message goes into the channel. `left` says how many messages have left it, `answered` how many
+    /// requests were answered, all of which have, and `frees` whether what has left need not be kept.
     #[inline]
-    pub(super) fn look(&mut self, left: impl Fn() -> u64, others: u64, frees: bool) {
-        self.place += others;
+    pub(super) fn look(&mut self, left: impl Fn() -> u64, answered: u64, frees: bool) {
+        self.others = self.others.max(answered);
         self.unlooked += 1;
         if self.unlooked >= LOOK_EVERY {
             self.unlooked = 0;
             self.looked = Instant::now();
             self.left = left();
-            self.place = self.place.max(self.left);
+            self.others = self.others.max(self.left.saturating_sub(self.copied));
         }
         if frees {
             // A few at a time: whoever comes next waits for this.
@@ -89,27 +93,27 @@ impl Queue {
 
     /// Keeps a copy of what goes into the channel now.
     #[inline]
-    pub(super) fn keep(&mut self, message: &OutboundMessage, order: u64) {
-        self.place += 1;
+    pub(super) fn keep(&mut self, message: OutboundMessage, order: u64) {
+        self.copied += 1;
         self.copies.push_back(Kept {
             order,
             when: self.looked,
-            message: message.clone(),
-            place: self.place,
+            message,
+            place: self.copied + self.others,
         });
     }
 
     /// It did not go in after all: the last copy comes back.
     pub(super) fn take_back(&mut self) -> Option<OutboundMessage> {
         let kept = self.copies.pop_back()?;
-        self.place -= 1;
+        self.copied -= 1;
         Some(kept.message)
     }
 
     /// Keeps again what came from another connection, as old as it is.
     pub(super) fn keep_again(&mut self, kept: Kept) {
-        self.place += 1;
-        let place = self.place;
+        self.copied += 1;
+        let place = self.copied + self.others;
         self.copies.push_back(Kept { place, ..kept });
     }
 
@@ -160,7 +164,7 @@ mod tests {
     fn publish(queue: &mut Queue, order: u64, left: u64) {
         queue.tidy(0, false);
         queue.look(|| left, 0, true);
-        queue.keep(&message(), order);
+        queue.keep(message(), order);
     }
 
     fn kept(queue: &mut Queue) -> Vec<u64> {
@@ -204,9 +208,20 @@ mod tests {
         let mut queue = Queue::default();
         publish(&mut queue, 1, 0);
         queue.look(|| 0, 3, true);
-        queue.keep(&message(), 2);
+        queue.keep(message(), 2);
         queue.left(4);
         assert_eq!(kept(&mut queue), [2], "it is the fifth");
+    }
+
+    /// A request is counted when it leaves and when it is answered, and is one.
+    #[test]
+    fn an_answered_request_counts_once() {
+        let mut queue = Queue::default();
+        publish(&mut queue, 1, 1);
+        queue.look(|| 1, 1, true);
+        queue.keep(message(), 2);
+        queue.left(3);
+        assert!(queue.is_empty(), "the request and both have left");
     }
 
     #[test]
@@ -219,7 +234,7 @@ mod tests {
                 order - 1
             };
             queue.look(look, 0, true);
-            queue.keep(&message(), order);
+            queue.keep(message(), order);
         }
         assert_eq!(looks.get(), 10);
         assert!(queue.len() <= 2 * LOOK_EVERY as usize, "{}", queue.len());
@@ -243,7 +258,7 @@ mod tests {
         let mut queue = Queue::default();
         for order in [3, 5, 9] {
             queue.look(|| 1000, 0, false);
-            queue.keep(&message(), order);
+            queue.keep(message(), order);
         }
         queue.confirmed(5);
         assert_eq!(kept(&mut queue), [9]);

@@ -159,7 +159,18 @@ impl Entry {
     }
 
     /// Subscribes on a connection, unless it is already. Cancel-safe. The server knows of it after the next round trip.
+    ///
+    /// What may be on one connection only stays where it is, if it is on another by the time that this is done.
     pub(crate) async fn attach(&self, connection: &Connection) -> Result<(), Error> {
+        self.attach_as(connection, Claim::Joins).await
+    }
+
+    /// The same for the connection that the traffic moves to: what may be on one connection only is cut off elsewhere.
+    pub(super) async fn take_over(&self, connection: &Connection) -> Result<(), Error> {
+        self.attach_as(connection, Claim::Takes).await
+    }
+
+    async fn attach_as(&self, connection: &Connection, claim: Claim) -> Result<(), Error> {
         let generation = connection.generation();
         {
             let mut feeds = self.feeds();
@@ -193,16 +204,18 @@ impl Entry {
                 ),
             ),
         })?;
-        let mut feed = Feed::new(generation, subscriber);
+        let mut feed = Feed::new(connection, subscriber);
         let mut feeds = self.feeds();
-        // Retired or closed meanwhile: the feed is dropped here.
-        if feeds.attaching.contains(&generation) && !feeds.closed {
+        // Retired or closed meanwhile, or not needed: the feed is dropped here.
+        if feeds.attaching.contains(&generation)
+            && !feeds.closed
+            && (self.delivery != Delivery::AtMostOnce || feeds.make_way(claim))
+        {
             if let Some(remaining) = feeds.remaining {
                 feed.stop_after(remaining);
             }
             feeds.list.push(feed);
-            let Feeds { list, sides, .. } = &mut *feeds;
-            restate(list, sides);
+            feeds.restate();
             feeds.wake();
         }
         drop(feeds);
@@ -217,6 +230,13 @@ impl Entry {
             .list
             .iter()
             .any(|feed| feed.generation == generation && feed.stage == Stage::Live)
+    }
+
+    /// Whether the server of this connection was told to send no more, and may not have heard yet.
+    pub(super) fn is_leaving(&self, generation: Generation) -> bool {
+        let feeds = self.feeds();
+        let mut list = feeds.list.iter();
+        list.any(|feed| feed.generation == generation && feed.stage == Stage::Leaving)
     }
 
     /// Tells the server of this connection to send no more. `None` if there is nothing to tell, `Some(false)` if the client
@@ -238,6 +258,7 @@ impl Entry {
                 feed.stage = Stage::Left;
             }
         }
+        feeds.restate();
         feeds.wake();
     }
 
@@ -246,9 +267,10 @@ impl Entry {
         let mut feeds = self.feeds();
         for feed in &mut feeds.list {
             if feed.generation == generation {
-                feed.stage = Stage::Left;
+                feed.cut();
             }
         }
+        feeds.restate();
         feeds.wake();
     }
 
@@ -290,6 +312,21 @@ impl Entry {
 }
 
 impl Feeds {
+    fn restate(&mut self) {
+        restate(&self.list, &mut self.sides);
+    }
+
+    /// Whether one more may come beside what is there, of which there may be one only.
+    fn make_way(&mut self, claim: Claim) -> bool {
+        if claim == Claim::Joins {
+            return !self.list.iter().any(Feed::is_flowing);
+        }
+        for feed in &mut self.list {
+            feed.cut();
+        }
+        true
+    }
+
     fn await_from(&mut self, cx: &Context<'_>) {
         match &mut self.waker {
             Some(waker) => waker.clone_from(cx.waker()),
@@ -317,6 +354,15 @@ fn restate(list: &[Feed], sides: &mut Vec<Generation>) {
             .filter(|feed| feed.stage != Stage::Left)
             .map(|feed| feed.generation),
     );
+}
+
+/// For whom a connection is subscribed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Claim {
+    /// For the subscriber, who may be late.
+    Joins,
+    /// For the traffic.
+    Takes,
 }
 
 /// A subscription on a connection has begun; also where it is given up.

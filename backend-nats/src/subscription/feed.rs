@@ -1,10 +1,16 @@
 //! One subscription on one connection.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use async_nats::{Message, Subscriber};
 use backend_api::Generation;
 use futures_util::{FutureExt as _, StreamExt as _};
+use tokio::task::coop::unconstrained;
+
+use crate::connect::State;
+use crate::connection::Connection;
 
 /// A number without which the server unsubscribes at once and the client goes on delivering.
 ///
@@ -17,7 +23,10 @@ const NO_MORE: u64 = u64::MAX;
 /// See the [module](self).
 pub(super) struct Feed {
     pub(super) generation: Generation,
-    subscriber: Subscriber,
+    connection: Arc<State>,
+    /// None once it is cut off: what had come by then is in `rest`.
+    subscriber: Option<Subscriber>,
+    rest: VecDeque<Message>,
     /// Messages taken from it.
     pub(super) received: u64,
     pub(super) stage: Stage,
@@ -34,17 +43,28 @@ pub(super) enum Stage {
 }
 
 impl Feed {
-    pub(super) fn new(generation: Generation, subscriber: Subscriber) -> Self {
+    pub(super) fn new(connection: &Connection, subscriber: Subscriber) -> Self {
         Self {
-            generation,
-            subscriber,
+            generation: connection.generation(),
+            connection: connection.state().clone(),
+            subscriber: Some(subscriber),
+            rest: VecDeque::new(),
             received: 0,
             stage: Stage::Live,
         }
     }
 
+    /// Subscribed, on a connection of which more can come.
+    pub(super) fn is_flowing(&self) -> bool {
+        self.stage == Stage::Live && !self.connection.is_going()
+    }
+
+    #[inline]
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Message>> {
-        let polled = self.subscriber.poll_next_unpin(cx);
+        let polled = match &mut self.subscriber {
+            Some(subscriber) => subscriber.poll_next_unpin(cx),
+            None => Poll::Ready(self.rest.pop_front()),
+        };
         if let Poll::Ready(Some(_)) = polled {
             self.received += 1;
         }
@@ -53,20 +73,33 @@ impl Feed {
 
     /// Tells the server to send no more. `false` if the client does not take that at once.
     pub(super) fn leave(&mut self) -> bool {
-        match self.subscriber.unsubscribe_after(NO_MORE).now_or_never() {
-            // An error means that the connection has ended, and has sent the last as well.
-            Some(_) => {
-                self.stage = Stage::Leaving;
-                true
+        let told = match &mut self.subscriber {
+            Some(subscriber) => subscriber.unsubscribe_after(NO_MORE).now_or_never(),
+            None => Some(Ok(())),
+        };
+        // An error means that the connection has ended, and has sent the last as well.
+        if told.is_some() {
+            self.stage = Stage::Leaving;
+        }
+        told.is_some()
+    }
+
+    /// Takes nothing more from the server, whatever it sends: what is here is all.
+    pub(super) fn cut(&mut self) {
+        self.stage = Stage::Left;
+        if let Some(mut subscriber) = self.subscriber.take() {
+            while let Some(Some(message)) = unconstrained(subscriber.next()).now_or_never() {
+                self.rest.push_back(message);
             }
-            None => false,
         }
     }
 
     /// Tells the server after how many further messages to stop.
     pub(super) fn stop_after(&mut self, further: u64) {
         let total = self.received.saturating_add(further);
-        // If the client does not take it at once the reader still stops counting there; only the server sends more.
-        let _ = self.subscriber.unsubscribe_after(total).now_or_never();
+        if let Some(subscriber) = &mut self.subscriber {
+            // If the client does not take it at once the reader still stops counting there; only the server sends more.
+            let _ = subscriber.unsubscribe_after(total).now_or_never();
+        }
     }
 }

@@ -13,44 +13,72 @@ use crate::echo;
 
 /// How long the servers of a cluster may take to hear of a subscription, where they can be asked.
 const KNOWN: Duration = Duration::from_millis(500);
+/// How long a connection may take to be left that is neither the old active nor the new one: one that was promoted in vain.
+const BESIDE: Duration = Duration::from_millis(50);
 /// How often a client that takes no command is asked again.
 const AGAIN: Duration = Duration::from_millis(1);
 
 impl Registry {
     /// A connection was opened.
     pub(crate) fn opened(&self, connection: &Connection) {
-        self.set(connection, Role::Idle);
+        self.insert(connection);
     }
 
-    /// The connection stands by: what is mirrored is on it when this returns.
+    /// The connection stands by: what is mirrored is on it when this returns, and nothing else.
     pub(crate) async fn arm(&self, connection: &Connection) -> Result<(), Error> {
         self.set(connection, Role::Armed);
+        let generation = connection.generation();
+        let mut strays = self.entries();
+        strays.retain(|entry| !entry.delivery().is_mirrored() && entry.is_on(generation));
+        if !strays.is_empty() {
+            // A promotion that was called off, or a subscriber who was late, brought them while it was being left.
+            leave(connection, &strays).await?;
+        }
         self.attach_all(connection, |entry| entry.delivery().is_mirrored())
             .await
+            .map(drop)
     }
 
     /// Brings all subscriptions to `to`, before the traffic moves there. Dropped without [`Promotion::done`], `to` is what it
     /// was and `from` has everything.
     ///
-    /// Those that are delivered at most once come last: they leave the old connection first, exactly, and are on neither for
-    /// the time of two round trips.
+    /// Those that are delivered at most once come last, where they are on a connection that still delivers: they leave that
+    /// first, exactly, and are on neither for the time of two round trips.
     pub(crate) async fn promote<'a>(
         &'a self,
         to: &'a Connection,
         from: Option<&'a Connection>,
     ) -> Result<Promotion<'a>, Error> {
         let before = self.role(to.generation()).unwrap_or(Role::Idle);
-        self.set(to, Role::Promoting);
+        let from = from.filter(|from| !from.is_going() && from.generation() != to.generation());
+        let role = from.map_or(Role::Taking, |_| Role::Promoting);
+        self.set(to, role);
         let promotion = Promotion {
             registry: self,
             to,
-            from: from.filter(|from| !from.has_ended() && from.generation() != to.generation()),
+            from,
             before,
             done: false,
         };
-        self.attach_all(to, |entry| entry.delivery() != Delivery::AtMostOnce)
+        let asked = self
+            .attach_all(to, |entry| {
+                entry.delivery() != Delivery::AtMostOnce || !self.is_elsewhere(entry, to)
+            })
             .await?;
+        if from.is_none() && !asked {
+            // It may not have been proven before.
+            to.round_trip().await?;
+        }
         Ok(promotion)
+    }
+
+    /// Whether it is on another connection, and more can come of that.
+    fn is_elsewhere(&self, entry: &Entry, to: &Connection) -> bool {
+        let connections = self.connections();
+        let mut others = connections
+            .iter()
+            .filter(|other| other.generation() != to.generation() && !other.is_going());
+        others.any(|other| entry.is_on(other.generation()))
     }
 
     /// The traffic has moved away: subscriptions end here once the new active has them for sure and what is under way has
@@ -70,6 +98,24 @@ impl Registry {
         // The new connection's server knows of them; the others of the cluster hear of it in a moment.
         tokio::join!(tokio::time::sleep(overlap), self.known_elsewhere());
         leave(connection, &entries).await
+    }
+
+    /// The connection is about to be retired. What its server has still sent to it comes, where it was being left and that was
+    /// not waited for.
+    pub(crate) async fn farewell(&self, connection: &Connection) {
+        let generation = connection.generation();
+        if self.role(generation) != Some(Role::Leaving) {
+            return;
+        }
+        let mut entries = self.entries();
+        entries.retain(|entry| {
+            entry.is_leaving(generation)
+                || (entry.is_on(generation) && !entry.delivery().is_mirrored())
+        });
+        if !entries.is_empty() {
+            // It fails with the connection only.
+            let _ = leave(connection, &entries).await;
+        }
     }
 
     /// The connection is retired. What it delivered before is still read.
@@ -111,22 +157,28 @@ impl Registry {
         let _ = tokio::time::timeout(KNOWN, futures_util::future::join_all(all)).await;
     }
 
+    /// Subscribes, and waits until the server has. Says whether there was anything to ask it.
     async fn attach_all(
         &self,
         connection: &Connection,
         which: impl Fn(&Entry) -> bool,
-    ) -> Result<(), Error> {
-        let mut entries = self.entries();
+    ) -> Result<bool, Error> {
+        let generation = connection.generation();
+        let (mut entries, mut leaving) = (self.entries(), self.entries());
         entries.retain(|entry| which(entry));
-        let mut asked = false;
-        for entry in entries {
-            asked = true;
-            entry.attach(connection).await?;
+        leaving.retain(|entry| entry.is_leaving(generation));
+        for entry in &entries {
+            entry.take_over(connection).await?;
         }
-        if asked {
+        let asks = !entries.is_empty() || !leaving.is_empty();
+        if asks {
             connection.round_trip().await?;
         }
-        Ok(())
+        // The connection was being left when it was needed again: the answer is behind that, too.
+        for entry in leaving {
+            entry.left(generation);
+        }
+        Ok(asks)
     }
 }
 
@@ -163,21 +215,38 @@ impl Promotion<'_> {
     pub(crate) async fn take(&self, patience: Duration) -> Result<(), Error> {
         let leaving = self.from.map(|from| (from, Role::Leaving));
         self.registry.set_both((self.to, Role::Taking), leaving);
-        let at_most_once = |entry: &Entry| entry.delivery() == Delivery::AtMostOnce;
-        if let Some(from) = self.from {
-            let mut entries = self.registry.entries();
-            entries.retain(|entry| at_most_once(entry) && entry.is_on(from.generation()));
-            if !entries.is_empty() {
-                // Silent or at its end, the old side is no reason not to go to the new one.
-                let left = tokio::time::timeout(patience, leave(from, &entries)).await;
-                if !matches!(left, Ok(Ok(()))) {
-                    for entry in &entries {
-                        entry.cut(from.generation());
-                    }
+        let here = self.to.generation();
+        let mut entries = self.registry.entries();
+        entries.retain(|entry| entry.delivery() == Delivery::AtMostOnce && !entry.is_on(here));
+        if entries.is_empty() {
+            return Ok(());
+        }
+        for other in self.registry.connections() {
+            let generation = other.generation();
+            let mut on_it = entries.clone();
+            on_it.retain(|entry| generation != here && entry.is_on(generation));
+            if on_it.is_empty() {
+                continue;
+            }
+            let patience = match self.from {
+                _ if other.is_going() => Duration::ZERO,
+                Some(from) if from.generation() == generation => patience,
+                _ => BESIDE,
+            };
+            // Silent or at its end, the old side is no reason not to go to the new one.
+            let left = tokio::time::timeout(patience, leave(&other, &on_it)).await;
+            if !matches!(left, Ok(Ok(()))) {
+                for entry in &on_it {
+                    entry.cut(generation);
                 }
             }
         }
-        self.registry.attach_all(self.to, at_most_once).await
+        self.registry
+            .attach_all(self.to, |entry| {
+                entry.delivery() == Delivery::AtMostOnce && !entry.is_on(here)
+            })
+            .await
+            .map(drop)
     }
 
     /// The traffic moves.
@@ -193,10 +262,15 @@ impl Drop for Promotion<'_> {
         if self.done {
             return;
         }
-        // The engine retires it, which ends what was subscribed on it.
+        // The engine retires it, drains it or begins again.
         let back = self.from.map(|from| (from, Role::Active));
         self.registry.set_both((self.to, self.before), back);
         if let Some(from) = self.from {
+            for entry in self.registry.entries() {
+                if entry.delivery() == Delivery::AtMostOnce {
+                    entry.cut(self.to.generation());
+                }
+            }
             self.registry.attach_again(from);
         }
     }

@@ -72,12 +72,15 @@ impl Registry {
         let mut sides: Vec<&Side> = books
             .sides
             .values()
-            .filter(|side| wants(side.role, entry))
+            .filter(|side| wants(side.role, entry) && !side.connection.has_ended())
             .collect();
-        sides.sort_by_key(|side| match side.role {
-            Role::Active => 2,
-            Role::Taking => 1,
-            _ => 0,
+        sides.sort_by_key(|side| {
+            let rank = match side.role {
+                Role::Active => 2,
+                Role::Taking => 1,
+                _ => 0,
+            };
+            (rank, side.connection.generation())
         });
         sides
             .into_iter()
@@ -112,16 +115,25 @@ impl Registry {
         self.books().entries.values().cloned().collect()
     }
 
-    /// A new connection, or what an old one becomes.
+    /// A new connection.
+    pub(super) fn insert(&self, connection: &Connection) {
+        let side = Side {
+            connection: connection.clone(),
+            role: Role::Idle,
+        };
+        self.books().sides.insert(connection.generation(), side);
+    }
+
+    /// What a connection becomes. One that is retired does not come back.
     pub(super) fn set(&self, connection: &Connection, role: Role) {
-        self.books().set(connection, role);
+        self.books().set(connection.generation(), role);
     }
 
     /// One takes over from another, or gives back.
     pub(super) fn set_both(&self, first: (&Connection, Role), second: Option<(&Connection, Role)>) {
         let mut books = self.books();
         for (connection, role) in std::iter::once(first).chain(second) {
-            books.set(connection, role);
+            books.set(connection.generation(), role);
         }
     }
 
@@ -132,14 +144,15 @@ impl Registry {
     /// The traffic moves.
     pub(super) fn promoted(&self, from: Option<Generation>, to: &Connection) {
         let mut books = self.books();
-        books.set(to, Role::Active);
+        books.set(to.generation(), Role::Active);
+        let from = from.filter(|from| books.sides.contains_key(from));
         books.unsettled = from.map(|from| (from, to.generation()));
     }
 
     /// The traffic has moved away from here.
     pub(super) fn moved_from(&self, connection: &Connection) {
         let mut books = self.books();
-        books.set(connection, Role::Leaving);
+        books.set(connection.generation(), Role::Leaving);
         books.settle(connection.generation());
     }
 
@@ -185,13 +198,10 @@ impl Books {
         }
     }
 
-    fn set(&mut self, connection: &Connection, role: Role) {
-        let side = self.sides.entry(connection.generation());
-        let side = side.or_insert_with(|| Side {
-            connection: connection.clone(),
-            role,
-        });
-        side.role = role;
+    fn set(&mut self, generation: Generation, role: Role) {
+        if let Some(side) = self.sides.get_mut(&generation) {
+            side.role = role;
+        }
     }
 }
 

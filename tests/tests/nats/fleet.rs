@@ -5,7 +5,7 @@ use std::time::Duration;
 use failover_core::nats::{FailoverClient, Nats};
 use failover_core::status::Link;
 use failover_core::{EventKind, Events, Failover, Reason, Status};
-use failover_testkit::server::{Flavour, NatsCluster, NatsServer};
+use failover_testkit::server::{Flavour, NatsCluster, NatsServer, Proxy};
 use failover_testkit::wait_until;
 
 /// The longest that anything here may take on a busy machine.
@@ -65,7 +65,18 @@ impl Fleet {
     /// The same with members that are called by another letter.
     pub(crate) async fn named(letter: &str, cluster: NatsCluster, more: &str) -> Self {
         let urls = cluster.urls();
-        let group = Failover::<Nats>::open_toml(&config_of(letter, &urls, more))
+        Self::reached(letter, cluster, &urls, more).await
+    }
+
+    /// The same with members that are reached through proxies, in the order of the nodes.
+    pub(crate) async fn through(proxies: &[Proxy], cluster: NatsCluster, more: &str) -> Self {
+        let url = |proxy: &Proxy| format!("nats://{}", proxy.address());
+        let urls: Vec<String> = proxies.iter().map(url).collect();
+        Self::reached("m", cluster, &urls, more).await
+    }
+
+    async fn reached(letter: &str, cluster: NatsCluster, urls: &[String], more: &str) -> Self {
+        let group = Failover::<Nats>::open_toml(&config_of(letter, urls, more))
             .await
             .unwrap();
         let (client, events) = (group.client(), group.events());
@@ -165,6 +176,16 @@ impl Fleet {
             .await;
         }
     }
+}
+
+/// One in front of each node.
+pub(crate) async fn proxies(cluster: &NatsCluster) -> Vec<Proxy> {
+    let mut proxies = Vec::new();
+    for node in cluster.nodes() {
+        let address: std::net::SocketAddr = ([127, 0, 0, 1], node.port()).into();
+        proxies.push(Proxy::start(address).await.unwrap());
+    }
+    proxies
 }
 
 /// A client of async-nats, as others have it.

@@ -90,6 +90,10 @@ impl Ledger {
         self.highest = self.highest.max(number);
     }
 
+    pub(crate) fn has(&self, number: u64) -> bool {
+        self.seen.contains(&number)
+    }
+
     pub(crate) fn lost(&self, published: u64) -> Vec<u64> {
         (1..=published)
             .filter(|number| !self.seen.contains(number))

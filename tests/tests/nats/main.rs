@@ -4,6 +4,7 @@
 
 #![cfg(feature = "nats")]
 
+mod called_off;
 mod discovery;
 mod exact;
 mod fleet;

@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use failover_core::nats::{Ask, FailoverClient};
-use failover_core::{ErrorKind, Fate};
+use failover_core::{ErrorKind, Fate, Reason};
 use failover_testkit::wait_until;
 use futures_util::StreamExt as _;
 
 use crate::fleet::{BOUND, Fleet, plain};
 use crate::load::Ledger;
 
-/// Publishes numbers through the group until told to stop; how many it were, and the errors.
+/// Publishes numbers of so many digits through the group until told to stop; how many it were, and the errors.
 fn publish(
     client: FailoverClient,
     pause: Duration,
+    digits: usize,
 ) -> (
     tokio::sync::oneshot::Sender<()>,
     tokio::task::JoinHandle<(u64, Vec<String>)>,
@@ -24,23 +25,35 @@ fn publish(
         while stopped.try_recv().is_err() {
             for _ in 0..10 {
                 number += 1;
-                if let Err(error) = client.publish("load", number.to_string().into()).await {
+                if let Err(error) = client
+                    .publish("load", format!("{number:0digits$}").into())
+                    .await
+                {
                     errors.push(error.to_string());
                 }
             }
             tokio::time::sleep(pause).await;
         }
-        client.flush().await.unwrap();
+        // Many and large ones take longer than one operation may.
+        let flushed = async { while client.flush().await.is_err() {} };
+        tokio::time::timeout(BOUND, flushed).await.unwrap();
         (number, errors)
     });
     (stop, task)
 }
 
-async fn read(subscriber: &mut async_nats::Subscriber, ledger: &mut Ledger) {
-    while let Ok(Some(message)) =
-        tokio::time::timeout(Duration::from_millis(300), subscriber.next()).await
-    {
-        ledger.note(&message.payload);
+/// The last that was published arrives for sure; what comes twice or late comes soon after it.
+async fn read(subscriber: &mut async_nats::Subscriber, ledger: &mut Ledger, published: u64) {
+    loop {
+        let patience = if ledger.has(published) {
+            Duration::from_millis(300)
+        } else {
+            BOUND
+        };
+        match tokio::time::timeout(patience, subscriber.next()).await {
+            Ok(Some(message)) => ledger.note(&message.payload),
+            _ => break,
+        }
     }
 }
 
@@ -53,7 +66,7 @@ async fn planned_moves_lose_double_and_reorder_no_publish() {
         let mut subscriber = reader.subscribe("load").await.unwrap();
         reader.flush().await.unwrap();
         fleet.known_everywhere("load").await;
-        let (stop, publishing) = publish(fleet.client.clone(), Duration::from_millis(1));
+        let (stop, publishing) = publish(fleet.client.clone(), Duration::from_millis(1), 1);
         for target in ["m1", "m0", "m1", "m0"] {
             tokio::time::sleep(Duration::from_millis(50)).await;
             if target == "m1" {
@@ -66,7 +79,7 @@ async fn planned_moves_lose_double_and_reorder_no_publish() {
         let (published, errors) = publishing.await.unwrap();
         assert!(errors.is_empty(), "{errors:?}");
         let mut ledger = Ledger::default();
-        read(&mut subscriber, &mut ledger).await;
+        read(&mut subscriber, &mut ledger, published).await;
         assert_eq!(
             (ledger.lost(published).len(), ledger.duplicated),
             (0, 0),
@@ -92,7 +105,7 @@ async fn a_kill_loses_what_had_left_and_nothing_else() {
         let mut subscriber = reader.subscribe("load").await.unwrap();
         reader.flush().await.unwrap();
         fleet.known_everywhere("load").await;
-        let (stop, publishing) = publish(fleet.client.clone(), Duration::ZERO);
+        let (stop, publishing) = publish(fleet.client.clone(), Duration::ZERO, 1);
         tokio::time::sleep(Duration::from_millis(100)).await;
         fleet.cluster[0].freeze();
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -102,7 +115,7 @@ async fn a_kill_loses_what_had_left_and_nothing_else() {
         stop.send(()).unwrap();
         let (published, errors) = publishing.await.unwrap();
         let mut ledger = Ledger::default();
-        read(&mut subscriber, &mut ledger).await;
+        read(&mut subscriber, &mut ledger, published).await;
         let lost = ledger.lost(published);
         println!(
             "{carry}: published {published}, lost {}, doubled {}, errors {}",
@@ -124,6 +137,67 @@ async fn a_kill_loses_what_had_left_and_nothing_else() {
             }
         }
     }
+}
+
+/// The old active is not dead and takes no more: what it still has goes to the new one, before anything newer. Whether the
+/// connection counts as lost, or its member as unhealthy.
+// N30
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_frozen_active_still_had_goes_first() {
+    for (interval, reason) in [("60s", Reason::Lost), ("50ms", Reason::Health)] {
+        let more = format!(
+            "[group.timeouts]\nprove = \"{}\"\noperation = \"100ms\"\n[group.loss]\nredial = \"0s\"\n\
+             [group.health]\ninterval = \"{interval}\"\ntimeout = \"50ms\"\nprobes = 1\n\
+             [group.unavailable]\nwait = \"5s\"",
+            if reason == Reason::Lost {
+                "100ms"
+            } else {
+                "2s"
+            }
+        );
+        let mut fleet = Fleet::whole(3, &more).await;
+        let reader = plain(&fleet.cluster[2]).await;
+        let mut subscriber = reader.subscribe("load").await.unwrap();
+        reader.flush().await.unwrap();
+        fleet.known_everywhere("load").await;
+        let (stop, publishing) = publish(fleet.client.clone(), Duration::ZERO, 40_000);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        fleet.cluster[0].freeze();
+        assert_eq!(
+            fleet.moved().await,
+            (Some("m0".into()), "m1".into(), reason)
+        );
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        stop.send(()).unwrap();
+        let (published, errors) = publishing.await.unwrap();
+        assert!(errors.is_empty(), "{errors:?}");
+        let mut ledger = Ledger::default();
+        read(&mut subscriber, &mut ledger, published).await;
+        let lost = ledger.lost(published);
+        assert_eq!((ledger.duplicated, ledger.reordered), (0, 0), "{reason:?}");
+        if let (Some(first), Some(last)) = (lost.first(), lost.last()) {
+            assert_eq!(last - first + 1, lost.len() as u64, "{reason:?}: {lost:?}");
+        }
+    }
+}
+
+/// What has left makes room, and nobody who waits for that has to be told.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_burst_beyond_the_limit_waits_for_the_socket_only() {
+    let fleet = Fleet::whole(
+        1,
+        "[backend]\ncarry_limit = 16\n[group.timeouts]\noperation = \"10s\"",
+    )
+    .await;
+    let begun = std::time::Instant::now();
+    for _ in 0..2000 {
+        fleet.client.publish("load", "x".into()).await.unwrap();
+    }
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
