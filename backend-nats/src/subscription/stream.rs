@@ -38,7 +38,7 @@ impl Subscription {
         self.entry.subject()
     }
 
-    /// The next message; `None` once it has ended. Cancel-safe.
+    /// The next message; `None` once it has ended, and for good. Cancel-safe.
     pub async fn next(&mut self) -> Option<Message> {
         futures_util::StreamExt::next(self).await
     }
@@ -94,8 +94,12 @@ impl Stream for Subscription {
         let mut idle = false;
         let polled = self.entry.poll(cx, &mut idle);
         if idle {
-            // Between two connections, or the group is closed.
-            return self.closed.as_mut().poll(cx).map(|()| None);
+            // Between two connections, or the group is closed: the end, which is not looked for a second time.
+            let closed = self.closed.as_mut().poll(cx);
+            if closed.is_ready() {
+                self.entry.end();
+            }
+            return closed.map(|()| None);
         }
         polled
     }

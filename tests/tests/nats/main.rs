@@ -16,3 +16,4 @@ mod publishing;
 mod racing;
 mod security;
 mod startup;
+mod subscriptions;
