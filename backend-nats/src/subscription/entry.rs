@@ -287,6 +287,22 @@ impl Entry {
     fn feeds(&self) -> MutexGuard<'_, Feeds> {
         self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
+    /// Whether this connection may still send something that is read.
+    pub(super) fn hears(&self, generation: Generation) -> bool {
+        let feeds = self.feeds();
+        let mut list = feeds.list.iter();
+        list.any(|feed| feed.generation == generation && feed.stage != Stage::Left)
+    }
+
+    /// Whatever servers may still send is not waited for: what is here is all.
+    pub(super) fn settle(&self) {
+        let mut feeds = self.feeds();
+        for feed in &mut feeds.list {
+            feed.stage = Stage::Left;
+        }
+        feeds.wake();
+    }
+
 }
 
 impl Feeds {

@@ -1,13 +1,24 @@
 //! What one subscription promises whoever holds it: how it begins, and how it ends.
 
-use failover_core::nats::Subscription;
+use std::time::Duration;
 
-use crate::fleet::{BOUND, Fleet};
+use failover_core::ErrorKind;
+use failover_core::nats::Subscription;
+use failover_testkit::wait_until;
+use futures_util::FutureExt as _;
+
+use crate::fleet::{BOUND, Fleet, say};
 
 async fn next(subscription: &mut Subscription) -> Option<String> {
     let message = tokio::time::timeout(BOUND, subscription.next()).await;
     let message = message.expect("a message or the end")?;
     Some(String::from_utf8(message.payload.to_vec()).unwrap())
+}
+
+async fn reads(subscription: &mut Subscription, expected: &[&str]) {
+    for payload in expected {
+        assert_eq!(next(subscription).await.as_deref(), Some(*payload));
+    }
 }
 
 /// Streams may be read on after their end, by `select!` in a loop for one.
@@ -19,4 +30,43 @@ async fn the_end_of_a_group_is_an_end_for_good() {
     for _ in 0..3 {
         assert_eq!(next(&mut subscription).await, None);
     }
+}
+
+/// A subscription with three messages that nobody has read.
+async fn unread(fleet: &Fleet) -> Subscription {
+    let subscription = fleet.client.subscribe("load").await.unwrap();
+    for payload in ["1", "2", "3"] {
+        say(&fleet.cluster[0], "load", payload).await;
+    }
+    fleet.client.flush().await.unwrap();
+    subscription
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drain_that_is_dropped_ends_with_what_is_here() {
+    let fleet = Fleet::whole(1, "").await;
+    let mut subscription = unread(&fleet).await;
+    // Between its UNSUB and the answer, on a connection that lives on.
+    assert!(subscription.drain(BOUND).now_or_never().is_none());
+    reads(&mut subscription, &["1", "2", "3"]).await;
+    assert_eq!(next(&mut subscription).await, None);
+    subscription.drain(BOUND).await.unwrap();
+    assert_eq!(next(&mut subscription).await, None);
+    wait_until(BOUND, "the server has unsubscribed", || {
+        fleet.cluster[0].subscriptions("load") == 0
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drain_that_gets_no_answer_ends_with_what_is_here() {
+    let fleet = Fleet::whole(1, "").await;
+    let mut subscription = unread(&fleet).await;
+    fleet.cluster[0].freeze();
+    let error = subscription.drain(Duration::from_millis(50)).await;
+    let error = error.expect_err("it stands still");
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    reads(&mut subscription, &["1", "2", "3"]).await;
+    assert_eq!(next(&mut subscription).await, None);
+    fleet.cluster[0].thaw();
 }
