@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use async_nats::Subject;
-use async_nats::subject::ToSubject;
+use async_nats::subject::{SubjectError, ToSubject};
+use async_nats::{Subject, SubscribeError, SubscribeErrorKind};
 use backend_api::{Error, ErrorKind, Outcome};
 
 use super::{FailoverClient, Shared};
@@ -56,6 +56,7 @@ impl FailoverClient {
         delivery: Delivery,
     ) -> Result<Subscription, Error> {
         delivery.check(queue.is_some())?;
+        check(&subject, queue.as_deref())?;
         // Its own guard: dropped on the way, the entry is gone.
         let entry = self.shared.registry.add(subject, queue, delivery);
         let subscription = Subscription::new(entry.clone(), self.shared.clone(), self.slot.clone());
@@ -82,6 +83,22 @@ impl FailoverClient {
             }
         }
     }
+}
+
+/// What the client refuses, in its own words, before anybody waits for an active: an entry that no connection takes would
+/// fail every promotion.
+fn check(subject: &Subject, queue: Option<&str>) -> Result<(), Error> {
+    let blank = |queue: &str| queue.is_empty() || queue.contains([' ', '\t', '\r', '\n']);
+    let refused = if !subject.is_valid() {
+        let why = SubjectError::InvalidFormat;
+        SubscribeError::with_source(SubscribeErrorKind::InvalidSubject, why)
+    } else if queue.is_some_and(blank) {
+        SubscribeError::new(SubscribeErrorKind::InvalidQueueName)
+    } else {
+        return Ok(());
+    };
+    let text = format!("{:?} cannot be subscribed to: {refused}", subject.as_str());
+    Err(Error::new(ErrorKind::Unsupported, text).with_operation("subscribe"))
 }
 
 /// Brings an entry to where it should be now.

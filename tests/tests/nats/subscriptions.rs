@@ -7,7 +7,7 @@ use failover_core::nats::Subscription;
 use failover_testkit::wait_until;
 use futures_util::FutureExt as _;
 
-use crate::fleet::{BOUND, Fleet, say};
+use crate::fleet::{BOUND, Fleet, plain, say};
 
 async fn next(subscription: &mut Subscription) -> Option<String> {
     let message = tokio::time::timeout(BOUND, subscription.next()).await;
@@ -69,4 +69,40 @@ async fn a_drain_that_gets_no_answer_ends_with_what_is_here() {
     reads(&mut subscription, &["1", "2", "3"]).await;
     assert_eq!(next(&mut subscription).await, None);
     fleet.cluster[0].thaw();
+}
+
+/// What no server takes is refused before anybody waits for an active, with the client's own words, and stands in the way
+/// of no promotion.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_subscribed_to_is_refused_while_nobody_is_active() {
+    let fleet = Fleet::whole(1, "[group.unavailable]\nwait = \"60s\"").await;
+    let other = plain(&fleet.cluster[0]).await;
+    for outage in [false, true] {
+        if outage {
+            fleet.cluster[0].kill();
+            fleet
+                .until("nobody is active", |status| status.active.is_none())
+                .await;
+        }
+        for subject in ["a..b", "", ".a", "a.", "a b", "a\tb"] {
+            let words = other.subscribe(subject).await.unwrap_err();
+            let refused = tokio::time::timeout(BOUND, fleet.client.subscribe(subject)).await;
+            let error = refused.expect("at once").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+            let expected = format!("{subject:?} cannot be subscribed to: {words}");
+            assert_eq!(error.message(), expected);
+        }
+        for queue in ["", "a b", "a\n"] {
+            let words = other.queue_subscribe("load", queue.to_owned()).await;
+            let words = words.unwrap_err();
+            let refused = fleet.client.queue_subscribe("load", queue);
+            let refused = tokio::time::timeout(BOUND, refused).await;
+            let error = refused.expect("at once").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+            let expected = format!("\"load\" cannot be subscribed to: {words}");
+            assert_eq!(error.message(), expected);
+        }
+    }
+    fleet.cluster[0].restart();
+    fleet.client.flush().await.unwrap();
 }
