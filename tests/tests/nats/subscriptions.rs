@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use failover_core::ErrorKind;
-use failover_core::nats::Subscription;
+use failover_core::nats::{Dedupe, Delivery, Subscription};
 use failover_testkit::wait_until;
 use futures_util::FutureExt as _;
 
@@ -105,4 +105,32 @@ async fn what_cannot_be_subscribed_to_is_refused_while_nobody_is_active() {
     }
     fleet.cluster[0].restart();
     fleet.client.flush().await.unwrap();
+}
+
+// N33
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_that_stands_still_fails_no_mirrored_subscription() {
+    // Nothing but the subscription finds out.
+    let more = "[group.timeouts]\noperation = \"3s\"\n[group.health]\ninterval = \"60s\"";
+    let fleet = Fleet::whole(3, more).await;
+    fleet.cluster[2].freeze();
+    let delivery = Delivery::mirrored(Dedupe::Content);
+    let subscribing = fleet.client.subscribe_with("load", delivery);
+    let subscribed = tokio::time::timeout(Duration::from_secs(2), subscribing).await;
+    let mut subscription = subscribed.expect("the others' answers are enough").unwrap();
+    for node in 0..2 {
+        assert_eq!(fleet.cluster[node].subscriptions("load"), 1, "{node}");
+    }
+    say(&fleet.cluster[0], "load", "1").await;
+    reads(&mut subscription, &["1"]).await;
+    // Afterwards it is mirrored there as well.
+    fleet.cluster[2].thaw();
+    fleet.is_whole().await;
+    wait_until(BOUND, "the standby has it", || {
+        fleet.cluster[2].subscriptions("load") == 1
+    })
+    .await;
+    assert_eq!(fleet.active(), "m0");
+    say(&fleet.cluster[2], "load", "2").await;
+    reads(&mut subscription, &["2"]).await;
 }
