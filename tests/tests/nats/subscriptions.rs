@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use async_nats::HeaderMap;
+use async_nats::header::NATS_MESSAGE_ID;
 use failover_core::ErrorKind;
 use failover_core::nats::{Dedupe, Delivery, Subscription};
 use failover_testkit::wait_until;
@@ -133,4 +135,27 @@ async fn a_standby_that_stands_still_fails_no_mirrored_subscription() {
     assert_eq!(fleet.active(), "m0");
     say(&fleet.cluster[2], "load", "2").await;
     reads(&mut subscription, &["2"]).await;
+}
+
+// N50: what the reader never sees is not counted, so the server cannot count for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn unsubscribe_after_counts_what_is_delivered() {
+    let fleet = Fleet::whole(1, "").await;
+    let delivery = Delivery::at_least_once(Dedupe::Header);
+    let mut subscription = fleet.client.subscribe_with("load", delivery).await.unwrap();
+    subscription.unsubscribe_after(3);
+    let publisher = plain(&fleet.cluster[0]).await;
+    for payload in ["1", "1", "1", "1", "2", "3", "4"] {
+        let mut headers = HeaderMap::new();
+        headers.insert(NATS_MESSAGE_ID, payload);
+        let sent = publisher.publish_with_headers("load", headers, payload.into());
+        sent.await.unwrap();
+    }
+    reads(&mut subscription, &["1", "2", "3"]).await;
+    // Also where nobody reads on.
+    wait_until(BOUND, "the server has unsubscribed", || {
+        fleet.cluster[0].subscriptions("load") == 0
+    })
+    .await;
+    assert_eq!(next(&mut subscription).await, None);
 }
