@@ -14,6 +14,13 @@ use futures_util::{FutureExt as _, StreamExt as _};
 /// maximum of more than nine digits for none at all (so do 2.9 and 2.15; a test asks each).
 const NO_MORE: u64 = u64::MAX;
 
+/// Tells the server to send no more, and the client to go on delivering: everything is here once the server has answered a
+/// request behind that. Ready when the client takes it; cancel-safe.
+pub(crate) async fn no_more(subscriber: &mut Subscriber) {
+    // An error means that the connection has ended, and has sent the last as well.
+    let _ = subscriber.unsubscribe_after(NO_MORE).await;
+}
+
 /// See the [module](self).
 pub(super) struct Feed {
     pub(super) generation: Generation,
@@ -53,14 +60,11 @@ impl Feed {
 
     /// Tells the server to send no more. `false` if the client does not take that at once.
     pub(super) fn leave(&mut self) -> bool {
-        match self.subscriber.unsubscribe_after(NO_MORE).now_or_never() {
-            // An error means that the connection has ended, and has sent the last as well.
-            Some(_) => {
-                self.stage = Stage::Leaving;
-                true
-            }
-            None => false,
+        let told = no_more(&mut self.subscriber).now_or_never().is_some();
+        if told {
+            self.stage = Stage::Leaving;
         }
+        told
     }
 
     /// Tells the server after how many further messages to stop.

@@ -1,9 +1,16 @@
 //! How reading ends: for good with the group, and exactly where the traffic moves.
 
-use async_nats::jetstream::kv;
+use std::collections::HashSet;
+use std::time::Duration;
+
+use async_nats::jetstream::{self, consumer::pull, kv, stream};
+use failover_core::Failover;
+use failover_core::nats::Nats;
+use failover_testkit::server::{NatsServer, Proxy};
+use failover_testkit::wait_until;
 
 use crate::consumer::durable;
-use crate::fleet::{Fleet, soon};
+use crate::fleet::{BOUND, Fleet, soon};
 
 /// Streams may be read on after their end, by `select!` in a loop for one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,4 +33,71 @@ async fn the_end_of_a_group_is_an_end_for_good() {
         assert!(soon("an end", ordered.next()).await.is_none());
         assert!(soon("an end", watch.next()).await.is_none());
     }
+}
+
+// N53: what is on its way from a distant server when the traffic leaves it is read, and not sent again after a timeout.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_planned_move_leaves_no_message_to_the_timeout_of_its_acknowledgement() {
+    let server = NatsServer::builder().jetstream().start();
+    let proxy = Proxy::start(([127, 0, 0, 1], server.port())).await.unwrap();
+    let outside = jetstream::new(async_nats::connect(server.url()).await.unwrap());
+    let config = stream::Config {
+        name: "S".to_owned(),
+        subjects: vec!["s.>".to_owned()],
+        ..Default::default()
+    };
+    outside.create_stream(config).await.unwrap();
+    let config = pull::Config {
+        durable_name: Some("worker".to_owned()),
+        // Longer than the test waits.
+        ack_wait: BOUND * 2,
+        ..Default::default()
+    };
+    let consumer = outside.create_consumer_on_stream(config, "S");
+    consumer.await.unwrap();
+    // The same server, distant and near.
+    let text = format!(
+        "[[member]]\nname = \"far\"\nweight = 2\nurl = \"nats://{}\"\n[[member]]\nname = \"near\"\nurl = \"{}\"\n",
+        proxy.address(),
+        server.url()
+    );
+    let group = Failover::<Nats>::open_toml(&text).await.unwrap();
+    wait_until(BOUND, "the near one stands by", || {
+        let status = group.status();
+        status
+            .active
+            .as_ref()
+            .is_some_and(|active| *active == "far")
+            && status.standbys().count() == 1
+    })
+    .await;
+    proxy.delay(Duration::from_millis(20));
+    let mut reader = group
+        .client()
+        .pull_consumer("S", "worker")
+        .open()
+        .await
+        .unwrap();
+    let published = 500;
+    let publishing = tokio::spawn(async move {
+        for number in 0..published {
+            let payload = number.to_string().into();
+            outside.publish("s.n", payload).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    let mut seen = HashSet::new();
+    while seen.len() < published {
+        let message = soon("a message", reader.next()).await.unwrap().unwrap();
+        assert_eq!(message.info().delivered, 1);
+        let number = std::str::from_utf8(&message.payload).unwrap();
+        seen.insert(number.parse::<usize>().unwrap());
+        message.ack().await.unwrap();
+        if seen.len() == 100 {
+            group.switch_to("near").await.unwrap();
+        }
+    }
+    publishing.await.unwrap();
+    assert!(group.status().active.is_some_and(|active| active == "near"));
+    group.close().await;
 }
