@@ -37,7 +37,9 @@ pub(super) struct Pull {
 
 enum Stage {
     Live,
-    /// The traffic has moved: what is under way is read, until the server has answered behind its end or takes too long.
+    /// The traffic has moved: nothing more is asked for, and until then what was asked for may come.
+    Ending(Instant),
+    /// It is unsubscribed: what is under way is read, until the server has answered behind its end or takes too long.
     Leaving(Pin<Box<dyn Future<Output = ()> + Send + Sync>>),
     /// What is here is the rest.
     Left,
@@ -57,7 +59,7 @@ pub(super) enum Heard {
 enum Waited {
     /// `None`: the subscription has ended.
     Message(Option<Message>),
-    /// The traffic has moved.
+    /// The traffic has moved, or that was a while ago.
     Moved,
     /// Nothing more is under way.
     Over,
@@ -65,6 +67,9 @@ enum Waited {
     Silent,
 }
 
+/// How long what was asked for may come after a planned move. A leader on another server hears of an UNSUB a moment later,
+/// and what it sends until then comes again after `ack_wait` only: where messages flow, none is left to that.
+const LAST: Duration = Duration::from_millis(100);
 /// How long the end of what is under way is waited for after a planned move. What comes meanwhile is handed on.
 const FAREWELL: Duration = Duration::from_millis(200);
 
@@ -98,19 +103,21 @@ impl Pull {
     /// The next thing to know. Whoever drops the future before it is ready gets the same from the next call.
     pub(super) async fn next(&mut self, slot: &Slot<Connection>) -> Heard {
         loop {
-            if matches!(self.stage, Stage::Live) {
-                if slot.epoch() != Some(self.epoch) {
-                    self.leave().await;
-                } else if self.outstanding <= self.batch / 2 {
-                    self.ask().await;
+            match self.stage {
+                Stage::Live if slot.epoch() != Some(self.epoch) => {
+                    self.stage = Stage::Ending(Instant::now() + LAST);
                 }
+                Stage::Live if self.outstanding <= self.batch / 2 => self.ask().await,
+                Stage::Ending(_) if self.outstanding == 0 => self.stage = Stage::Left,
+                Stage::Ending(until) if Instant::now() >= until => self.leave().await,
+                _ => {}
             }
             // What is here already is read before anything else is looked at: a reader may have been away for long.
             let next = self.subscriber.next();
             let here = match self.stage {
                 // Without the runtime's budget, which can make it look as if nothing were here.
                 Stage::Left => unconstrained(next).now_or_never(),
-                Stage::Live | Stage::Leaving(_) => next.now_or_never(),
+                _ => next.now_or_never(),
             };
             let waited = match here {
                 Some(message) => Waited::Message(message),
@@ -145,6 +152,11 @@ impl Pull {
                 message = message => Waited::Message(message),
                 () = slot.left(self.epoch) => Waited::Moved,
                 () = tokio::time::sleep_until(self.last_heard + self.heartbeat.mul_f32(2.5)) => Waited::Silent,
+            },
+            Stage::Ending(until) => tokio::select! {
+                biased;
+                message = message => Waited::Message(message),
+                () = tokio::time::sleep_until(*until) => Waited::Moved,
             },
             Stage::Leaving(over) => tokio::select! {
                 biased;

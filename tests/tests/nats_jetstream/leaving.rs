@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_nats::jetstream::{self, consumer::pull, kv, stream};
 use failover_core::Failover;
 use failover_core::nats::Nats;
-use failover_testkit::server::{NatsServer, Proxy};
+use failover_testkit::server::{Flavour, NatsServer, Proxy};
 use failover_testkit::wait_until;
 
 use crate::consumer::durable;
@@ -100,4 +100,39 @@ async fn a_planned_move_leaves_no_message_to_the_timeout_of_its_acknowledgement(
     publishing.await.unwrap();
     assert!(group.status().active.is_some_and(|active| active == "near"));
     group.close().await;
+}
+
+// N53: nor what a consumer's leader elsewhere in the cluster sends before it hears that nobody listens.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nor_does_one_whose_leader_is_elsewhere_while_messages_flow() {
+    const COUNT: usize = 4000;
+    let fleet = Fleet::one(Flavour::Newest).await;
+    let outside = fleet.stream(0).await;
+    durable(&outside).await;
+    let reader = fleet.client.pull_consumer("S", "worker").batch(20);
+    let mut reader = reader.open().await.unwrap();
+    let publishing = tokio::spawn(async move {
+        for number in 0..COUNT {
+            let confirmed = outside.publish("s.n", number.to_string().into());
+            drop(confirmed.await.unwrap());
+            if number % 4 == 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+        // Its client must not end before everything has left it.
+        outside
+    });
+    let mut seen = HashSet::new();
+    while seen.len() < COUNT {
+        let message = soon("a message", reader.next()).await.unwrap().unwrap();
+        let again = message.info().delivered > 1;
+        assert!(!again, "{:?} came again", message.payload);
+        seen.insert(message.payload.clone());
+        message.ack().await.unwrap();
+        // Of the three nodes two are not its leader.
+        if seen.len().is_multiple_of(250) {
+            fleet.switch().await;
+        }
+    }
+    drop(publishing.await.unwrap());
 }
