@@ -2,8 +2,8 @@
 //!
 //! A server tells the others of what it is subscribed to on the same way, and in the same order, as it sends them messages.
 //! So what is published behind a subscription, and has arrived at a connection elsewhere, says that the server there knows
-//! of it. Servers to which the group has no connection, or where it may not publish to its own inbox or listen there, are
-//! given time instead ([`Options::overlap`](crate::Options)).
+//! of it. Servers to which the group has no connection are given time instead ([`Options::overlap`](crate::Options)), and so
+//! are all where it may not publish to its own inbox.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -18,7 +18,7 @@ pub(crate) struct Echo {
     subject: Subject,
     heard: watch::Sender<u64>,
     next: AtomicU64,
-    /// Its server forbids to publish what the others would hear, or to hear what they publish.
+    /// Its server forbids to publish what the others would hear.
     forbidden: AtomicBool,
 }
 
@@ -61,11 +61,12 @@ pub(crate) async fn listen(connection: Connection) {
 /// Resolves when `to` has heard what is published on `from` now, or that is forbidden, or one of them has ended. Cancel-safe.
 pub(crate) async fn arrives(from: &Connection, to: &Connection) {
     let echo = to.echo();
-    if from.echo().is_forbidden() || echo.is_forbidden() {
+    if from.echo().is_forbidden() {
         return;
     }
     let number = echo.next.fetch_add(1, Ordering::Relaxed) + 1;
     let mut heard = echo.heard.subscribe();
+    let forbidden = from.state().forbids(echo.subject.as_str());
     let payload = number.to_string().into();
     if from
         .client()
@@ -77,8 +78,7 @@ pub(crate) async fn arrives(from: &Connection, to: &Connection) {
     }
     tokio::select! {
         _ = heard.wait_for(|heard| *heard >= number) => {}
-        _ = from.state().forbids(echo.subject.as_str()) => from.echo().forbid(),
-        _ = to.state().forbids(echo.subject.as_str()) => echo.forbid(),
+        _ = forbidden => from.echo().forbid(),
         () = to.state().gone() => {}
         () = from.state().gone() => {}
     }

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use async_nats::{Event, ServerError};
 use backend_api::{Error, ErrorKind, Signals};
-use tokio::sync::{Notify, watch};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{Notify, broadcast, watch};
 
 use crate::config::Settings;
 
@@ -29,10 +30,13 @@ pub(crate) struct State {
     dropped: AtomicU64,
     /// The task is gone, and its socket with it.
     gone: watch::Sender<bool>,
-    /// What the server forbade last.
-    forbidden: watch::Sender<Option<String>>,
+    /// What the server forbids, as it says so.
+    forbidden: broadcast::Sender<Arc<str>>,
     lame_duck: AtomicBool,
 }
+
+/// So many refusals are kept for who is about to look. A flood of them is not a probe's.
+const FORBIDDEN: usize = 16;
 
 impl Default for State {
     fn default() -> Self {
@@ -44,7 +48,7 @@ impl Default for State {
             retired: AtomicBool::default(),
             dropped: AtomicU64::default(),
             gone: watch::Sender::new(false),
-            forbidden: watch::Sender::new(None),
+            forbidden: broadcast::Sender::new(FORBIDDEN),
             lame_duck: AtomicBool::default(),
         }
     }
@@ -106,22 +110,30 @@ impl State {
         let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
     }
 
-    /// Resolves when the server forbids something that has to do with `subject`, with its words.
-    pub(crate) async fn forbids(&self, subject: &str) -> String {
+    /// Resolves when the server forbids to publish to exactly this subject, from this call on, with its words.
+    pub(crate) fn forbids(&self, subject: &str) -> impl Future<Output = String> + use<> {
+        // Here and not when it is first polled: by then the answer may have come.
         let mut forbidden = self.forbidden.subscribe();
-        loop {
-            if let Some(words) = forbidden
-                .borrow_and_update()
-                .as_ref()
-                .filter(|words| words.contains(subject))
-            {
-                return words.clone();
-            }
-            if forbidden.changed().await.is_err() {
-                std::future::pending::<()>().await;
+        let subject = subject.to_owned();
+        async move {
+            loop {
+                match forbidden.recv().await {
+                    Ok(words) if is_of_publishing(&words, &subject) => return words.to_string(),
+                    Ok(_) | Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => std::future::pending().await,
+                }
             }
         }
     }
+}
+
+/// Whether it is about publishing to this subject. It stands there in quotation marks, so that another that begins or ends
+/// like it is another.
+fn is_of_publishing(words: &str, subject: &str) -> bool {
+    const PUBLISH: &str = "permissions violation for publish to ";
+    // The same length, byte for byte.
+    let at = words.to_ascii_lowercase().find(PUBLISH);
+    at.is_some_and(|at| words[at + PUBLISH.len()..].starts_with(&format!("{subject:?}")))
 }
 
 /// Turns events into signals.
@@ -173,7 +185,8 @@ impl Voice {
         } else if lower.contains("permissions violation") {
             self.signals
                 .notice("forbidden", format!("the server forbids it: {words}"));
-            self.state.forbidden.send_replace(Some(words));
+            // An error means that nobody waits for it.
+            let _ = self.state.forbidden.send(words.into());
         } else {
             self.signals.notice("server_error", words);
         }
@@ -231,4 +244,45 @@ impl Drop for End {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backend_api::Generation;
+    use backend_api::engine::signal_channel;
+    use futures_util::FutureExt as _;
+
+    #[test]
+    fn only_what_is_said_of_the_probe_and_after_it_speaks_against_it() {
+        let (sender, _receiver) = signal_channel();
+        let signals = sender.signals("east".into(), Generation(1));
+        let state = Arc::<State>::default();
+        let voice = Voice::new(signals, "h:4222".to_owned(), state.clone());
+        let said = |words: &str| {
+            voice.hear(Event::ServerError(ServerError::Other(words.to_owned())));
+        };
+        let probe = "Permissions Violation for Publish to \"health\"";
+        said(probe);
+        let mut asked = state.forbids("health").boxed();
+        for other in [
+            "Permissions Violation for Publish to \"health.check\"",
+            "Permissions Violation for Publish to \"my.health\"",
+            "Permissions Violation for Publish to \"Health\"",
+            "Permissions Violation for Publish with Reply of \"health\"",
+            "Permissions Violation for Subscription to \"health\"",
+            "Permissions Violation for Subscription to \"health\" using queue \"q\"",
+        ] {
+            said(other);
+            assert_eq!((&mut asked).now_or_never(), None, "{other}");
+        }
+        // Before it is looked at, behind it, and as other servers write it.
+        for words in [probe, "permissions violation for publish to \"health\""] {
+            let asked = state.forbids("health");
+            said(words);
+            said("Permissions Violation for Publish to \"health.check\"");
+            let told = asked.now_or_never().expect("it is the probe");
+            assert!(told.contains(words), "{told}");
+        }
+    }
 }

@@ -144,7 +144,7 @@ impl Publisher {
     pub async fn publish(&self, publication: Publication) -> Result<PublishAck, Error> {
         let mut attempts = Attempts {
             publication,
-            deadline: Instant::now() + self.within,
+            deadline: deadline(self.within),
             uncertain: None,
             pace: Pace::default(),
             exists: false,
@@ -260,6 +260,13 @@ impl Publisher {
             Err(_) => Ok(false),
         }
     }
+}
+
+/// What no clock reaches is far away.
+fn deadline(within: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+    let now = Instant::now();
+    now.checked_add(within).unwrap_or_else(|| now + FAR)
 }
 
 /// One message on its way.

@@ -3,17 +3,20 @@
 //! One inbox, and requests that are renewed when half of what was asked for has come. Between requests nothing runs: a
 //! reader that does not read leaves a subscription behind and, after the request has expired, nothing at the server.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use async_nats::{Message, StatusCode, Subject, Subscriber};
 use backend_api::{Epoch, Error, ErrorKind, Slot};
 use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::json;
+use tokio::task::unconstrained;
 use tokio::time::Instant;
 
 use super::api::{Failed, Why};
 use super::reading::Reading;
 use crate::connection::Connection;
+use crate::subscription::no_more;
 
 /// See the [module](self).
 pub(super) struct Pull {
@@ -29,8 +32,17 @@ pub(super) struct Pull {
     /// What was asked for and has not come.
     outstanding: usize,
     last_heard: Instant,
-    /// Since when it only reads what is still under way, and until when.
-    leaving: Option<Instant>,
+    stage: Stage,
+}
+
+enum Stage {
+    Live,
+    /// The traffic has moved: nothing more is asked for, and until then what was asked for may come.
+    Ending(Instant),
+    /// It is unsubscribed: what is under way is read, until the server has answered behind its end or takes too long.
+    Leaving(Pin<Box<dyn Future<Output = ()> + Send + Sync>>),
+    /// What is here is the rest.
+    Left,
 }
 
 /// What came.
@@ -47,13 +59,18 @@ pub(super) enum Heard {
 enum Waited {
     /// `None`: the subscription has ended.
     Message(Option<Message>),
-    /// The traffic has moved.
+    /// The traffic has moved, or that was a while ago.
     Moved,
+    /// Nothing more is under way.
+    Over,
     /// Longer than a consumer that works is silent.
-    Enough,
+    Silent,
 }
 
-/// How long the end of what is under way is waited for after a planned move.
+/// How long what was asked for may come after a planned move. A leader on another server hears of an UNSUB a moment later,
+/// and what it sends until then comes again after `ack_wait` only: where messages flow, none is left to that.
+const LAST: Duration = Duration::from_millis(100);
+/// How long the end of what is under way is waited for after a planned move. What comes meanwhile is handed on.
 const FAREWELL: Duration = Duration::from_millis(200);
 
 impl Pull {
@@ -79,34 +96,45 @@ impl Pull {
             heartbeat: reading.heartbeat,
             outstanding: 0,
             last_heard: Instant::now(),
-            leaving: None,
+            stage: Stage::Live,
         })
     }
 
     /// The next thing to know. Whoever drops the future before it is ready gets the same from the next call.
     pub(super) async fn next(&mut self, slot: &Slot<Connection>) -> Heard {
         loop {
-            if self.leaving.is_none() {
-                if slot.epoch() != Some(self.epoch) {
-                    self.leave().await;
-                } else if self.outstanding <= self.batch / 2 {
-                    self.ask().await;
+            match self.stage {
+                Stage::Live if slot.epoch() != Some(self.epoch) => {
+                    self.stage = Stage::Ending(Instant::now() + LAST);
                 }
+                Stage::Live if self.outstanding <= self.batch / 2 => self.ask().await,
+                Stage::Ending(_) if self.outstanding == 0 => self.stage = Stage::Left,
+                Stage::Ending(until) if Instant::now() >= until => self.leave().await,
+                _ => {}
             }
             // What is here already is read before anything else is looked at: a reader may have been away for long.
-            let waited = match self.subscriber.next().now_or_never() {
+            let next = self.subscriber.next();
+            let here = match self.stage {
+                // Without the runtime's budget, which can make it look as if nothing were here.
+                Stage::Left => unconstrained(next).now_or_never(),
+                _ => next.now_or_never(),
+            };
+            let waited = match here {
                 Some(message) => Waited::Message(message),
                 None => self.wait(slot).await,
             };
             let message = match waited {
                 Waited::Message(Some(message)) => message,
-                Waited::Message(None) | Waited::Enough if self.leaving.is_some() => {
-                    return Heard::Left;
-                }
-                Waited::Message(None) => {
+                Waited::Message(None) if matches!(self.stage, Stage::Live) => {
                     return Heard::Broken(Failed::ended(&self.connection));
                 }
-                Waited::Enough => return Heard::Broken(self.silent()),
+                Waited::Message(None) => return Heard::Left,
+                Waited::Over if matches!(self.stage, Stage::Left) => return Heard::Left,
+                Waited::Over => {
+                    self.stage = Stage::Left;
+                    continue;
+                }
+                Waited::Silent => return Heard::Broken(self.silent()),
                 Waited::Moved => continue,
             };
             self.last_heard = Instant::now();
@@ -117,14 +145,25 @@ impl Pull {
     }
 
     async fn wait(&mut self, slot: &Slot<Connection>) -> Waited {
-        let leaving = self.leaving;
-        let until = leaving.unwrap_or(self.last_heard + self.heartbeat.mul_f32(2.5));
-        let left = slot.left(self.epoch);
-        tokio::select! {
-            biased;
-            message = self.subscriber.next() => Waited::Message(message),
-            () = left, if leaving.is_none() => Waited::Moved,
-            () = tokio::time::sleep_until(until) => Waited::Enough,
+        let message = self.subscriber.next();
+        match &mut self.stage {
+            Stage::Live => tokio::select! {
+                biased;
+                message = message => Waited::Message(message),
+                () = slot.left(self.epoch) => Waited::Moved,
+                () = tokio::time::sleep_until(self.last_heard + self.heartbeat.mul_f32(2.5)) => Waited::Silent,
+            },
+            Stage::Ending(until) => tokio::select! {
+                biased;
+                message = message => Waited::Message(message),
+                () = tokio::time::sleep_until(*until) => Waited::Moved,
+            },
+            Stage::Leaving(over) => tokio::select! {
+                biased;
+                message = message => Waited::Message(message),
+                () = over => Waited::Over,
+            },
+            Stage::Left => Waited::Over,
         }
     }
 
@@ -160,10 +199,16 @@ impl Pull {
         self.outstanding += missing;
     }
 
-    /// Unsubscribes behind what is under way, which is still read.
+    /// Unsubscribes, and reads on: what the server sent before it answers the next request is handed on.
     async fn leave(&mut self) {
-        self.leaving = Some(Instant::now() + FAREWELL);
-        let _ = self.subscriber.drain().await;
+        let told = tokio::time::timeout(FAREWELL, no_more(&mut self.subscriber)).await;
+        let connection = self.connection.clone();
+        self.stage = Stage::Leaving(Box::pin(async move {
+            if told.is_ok() {
+                // It fails with the connection, which has sent the last then, or it comes too late.
+                let _ = connection.round_trip_within(FAREWELL).await;
+            }
+        }));
     }
 
     fn hear(&mut self, message: Message) -> Option<Heard> {

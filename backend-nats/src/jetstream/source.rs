@@ -264,13 +264,14 @@ impl Reading {
 
 impl Source {
     /// As a stream of `(message, is everything that was there at the beginning read)`. Where a call is dropped, what was
-    /// under way stays in the stream, and the next call goes on with it.
+    /// under way stays in the stream, and the next call goes on with it. Its end may be asked for again.
     pub(super) fn messages(self) -> Messages {
         futures_util::stream::unfold(self, async |mut source: Self| {
             let next = source.next().await?;
             let current = source.is_current();
             Some((next.map(|message| (message, current)), source))
         })
+        .fuse()
         .boxed()
     }
 }

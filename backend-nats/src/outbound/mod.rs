@@ -60,7 +60,7 @@ enum Gate {
 
 /// How long the move may take after everything was ready for it. A move that fails opens the old connection by itself: this is
 /// only for one of which nothing more is heard.
-const MOVE: Duration = Duration::from_millis(500);
+const MOVE: Duration = Duration::from_millis(100);
 /// How often it is looked whether what has left made room.
 const AGAIN: Duration = Duration::from_millis(1);
 

@@ -34,6 +34,8 @@ struct Feeds {
     waker: Option<Waker>,
     delivered: u64,
     /// How many messages are still to be delivered, where there is an end.
+    until: Option<u64>,
+    /// The same, where servers may count as well. With a filter they may not: they count what the reader never sees.
     remaining: Option<u64>,
     /// Nothing is added any more; the stream ends when the feeds have.
     closed: bool,
@@ -58,6 +60,7 @@ impl Entry {
                 filter: Filter::new(delivery.dedupe()),
                 waker: None,
                 delivered: 0,
+                until: None,
                 remaining: None,
                 closed: false,
             }),
@@ -78,7 +81,7 @@ impl Entry {
     pub(super) fn poll(&self, cx: &mut Context<'_>, idle: &mut bool) -> Poll<Option<Message>> {
         let mut feeds = self.feeds();
         let feeds = &mut *feeds;
-        if feeds.remaining.is_none()
+        if feeds.until.is_none()
             && let [feed] = feeds.list.as_mut_slice()
             && feed.stage == Stage::Live
             && self.delivery.dedupe() == Dedupe::None
@@ -103,13 +106,15 @@ impl Entry {
         cx: &mut Context<'_>,
         idle: &mut bool,
     ) -> Poll<Option<Message>> {
-        if feeds.remaining == Some(0) {
-            feeds.end();
-            return Poll::Ready(None);
-        }
         if let Some(message) = self.take(feeds, cx) {
             feeds.delivered += 1;
-            feeds.remaining = feeds.remaining.map(|remaining| remaining.saturating_sub(1));
+            for count in [&mut feeds.until, &mut feeds.remaining] {
+                *count = count.map(|count| count.saturating_sub(1));
+            }
+            if feeds.until == Some(0) {
+                // Now, and not when it is read on: nobody may.
+                feeds.end();
+            }
             return Poll::Ready(Some(message));
         }
         if feeds.closed && feeds.list.is_empty() {
@@ -285,8 +290,11 @@ impl Entry {
     pub(super) fn stop_after(&self, total: u64) {
         let mut feeds = self.feeds();
         let remaining = total.saturating_sub(feeds.delivered);
-        feeds.remaining = Some(remaining);
-        if remaining > 0 {
+        feeds.until = Some(remaining);
+        if remaining == 0 {
+            feeds.end();
+        } else if self.delivery.dedupe() == Dedupe::None {
+            feeds.remaining = Some(remaining);
             for feed in &mut feeds.list {
                 feed.stop_after(remaining);
             }
@@ -298,6 +306,22 @@ impl Entry {
     pub(super) fn close(&self) {
         let mut feeds = self.feeds();
         feeds.closed = true;
+        feeds.wake();
+    }
+
+    /// Whether this connection may still send something that is read.
+    pub(super) fn hears(&self, generation: Generation) -> bool {
+        let feeds = self.feeds();
+        let mut list = feeds.list.iter();
+        list.any(|feed| feed.generation == generation && feed.stage != Stage::Left)
+    }
+
+    /// Whatever servers may still send is not waited for: what is here is all.
+    pub(super) fn settle(&self) {
+        let mut feeds = self.feeds();
+        for feed in &mut feeds.list {
+            feed.stage = Stage::Left;
+        }
         feeds.wake();
     }
 

@@ -20,6 +20,13 @@ use crate::connection::Connection;
 /// maximum of more than nine digits for none at all (so do 2.9 and 2.15; a test asks each).
 const NO_MORE: u64 = u64::MAX;
 
+/// Tells the server to send no more, and the client to go on delivering: everything is here once the server has answered a
+/// request behind that. Ready when the client takes it; cancel-safe.
+pub(crate) async fn no_more(subscriber: &mut Subscriber) {
+    // An error means that the connection has ended, and has sent the last as well.
+    let _ = subscriber.unsubscribe_after(NO_MORE).await;
+}
+
 /// See the [module](self).
 pub(super) struct Feed {
     pub(super) generation: Generation,
@@ -73,15 +80,15 @@ impl Feed {
 
     /// Tells the server to send no more. `false` if the client does not take that at once.
     pub(super) fn leave(&mut self) -> bool {
-        let told = match &mut self.subscriber {
-            Some(subscriber) => subscriber.unsubscribe_after(NO_MORE).now_or_never(),
-            None => Some(Ok(())),
-        };
         // An error means that the connection has ended, and has sent the last as well.
-        if told.is_some() {
+        let told = match &mut self.subscriber {
+            Some(subscriber) => no_more(subscriber).now_or_never().is_some(),
+            None => true,
+        };
+        if told {
             self.stage = Stage::Leaving;
         }
-        told.is_some()
+        told
     }
 
     /// Takes nothing more from the server, whatever it sends: what is here is all.

@@ -101,13 +101,22 @@ pub(super) struct Counts {
     order: VecDeque<(u128, Instant)>,
 }
 
-#[derive(Default)]
 struct Count {
+    /// When it began: by that its own record in `order` is told from that of an earlier count of the same content.
+    since: Instant,
     by_side: Vec<(Generation, u32)>,
     delivered: u32,
 }
 
 impl Count {
+    fn new(since: Instant) -> Self {
+        Self {
+            since,
+            by_side: Vec::new(),
+            delivered: 0,
+        }
+    }
+
     /// One more; how many that makes.
     fn arrived(&mut self, side: Generation) -> u32 {
         if let Some((_, count)) = self.by_side.iter_mut().find(|(known, _)| *known == side) {
@@ -147,7 +156,7 @@ impl Counts {
         }
         let count = self.counts.entry(key).or_insert_with(|| {
             self.order.push_back((key, now));
-            Count::default()
+            Count::new(now)
         });
         let here = count.arrived(side);
         let new = here > count.delivered;
@@ -187,7 +196,9 @@ impl Counts {
         while let Some((key, when)) = self.order.front()
             && now.saturating_duration_since(*when) > APART
         {
-            self.counts.remove(key);
+            if self.counts.get(key).is_some_and(|it| it.since == *when) {
+                self.counts.remove(key);
+            }
             self.order.pop_front();
         }
     }
@@ -252,6 +263,21 @@ mod tests {
         assert!(filter.is_new(&message("b", None), NEW, &[NEW], true));
         assert!(!filter.is_new(&message("a", None), NEW, &[NEW], true));
         assert!(filter.is_new(&message("a", None), NEW, &[NEW], true));
+    }
+
+    /// N34: what is forgotten of the first pair is not the second one's count.
+    #[test]
+    fn content_that_repeats_is_doubled_by_no_earlier_record() {
+        let mut counts = Counts::default();
+        let start = Instant::now();
+        let mut arrives = |side, millis| {
+            let now = start + Duration::from_millis(millis);
+            counts.count(&message("tick", None), side, &BOTH, false, now)
+        };
+        for at in [0, 1500, 3000, 4500] {
+            assert!(arrives(OLD, at));
+            assert!(!arrives(NEW, at + 600), "the double of {at}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod stream;
 
 pub use delivery::{Dedupe, Delivery};
 pub(crate) use entry::Entry;
+pub(crate) use feed::no_more;
 pub(crate) use moves::leave;
 pub(crate) use registry::Registry;
 pub use stream::Subscription;

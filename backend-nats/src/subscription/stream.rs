@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_nats::{Message, Subject};
 use backend_api::{Error, ErrorKind, Slot};
 use futures_util::Stream;
+use futures_util::future::join_all;
 
 use super::entry::Entry;
 use super::moves;
@@ -38,7 +39,7 @@ impl Subscription {
         self.entry.subject()
     }
 
-    /// The next message; `None` once it has ended. Cancel-safe.
+    /// The next message; `None` once it has ended, and for good. Cancel-safe.
     pub async fn next(&mut self) -> Option<Message> {
         futures_util::StreamExt::next(self).await
     }
@@ -57,33 +58,44 @@ impl Subscription {
     /// Unsubscribes in order: when it returns, everything that was sent to this subscription is here to be read, and after
     /// that the stream ends. With that a subscription can be moved by hand: drain it, switch, subscribe again.
     ///
-    /// Fails with [`ErrorKind::Timeout`] if the server has not answered within `time`; the stream ends then as well, and
-    /// messages under way may be missing. Cancel-safe: dropped, the stream goes on to its end all the same.
+    /// Fails with [`ErrorKind::Timeout`] if a server has not answered within `time`, and with [`ErrorKind::Auth`] if it has come
+    /// to forbid the question. What had arrived is here to be read all the same, and then the stream ends; messages under way may be
+    /// missing. Cancel-safe: dropped, it ends like that as well.
     pub async fn drain(&mut self, time: Duration) -> Result<(), Error> {
         // Out of the registry first: no move brings it anywhere again.
         self.shared.registry.remove(&self.entry);
         self.entry.close();
-        let leaving = async {
-            for connection in self.shared.registry.connections() {
-                if self.entry.is_on(connection.generation()) {
-                    let only = std::slice::from_ref(&self.entry);
-                    match moves::leave(&connection, only).await {
-                        // What ended has sent its last message as well.
-                        Err(_) if connection.has_ended() => {}
-                        done => done?,
-                    }
-                }
+        let _ending = Ending(&self.entry);
+        let mut sides = self.shared.registry.connections();
+        sides.retain(|side| self.entry.hears(side.generation()));
+        let only = std::slice::from_ref(&self.entry);
+        // Beside each other: one that is silent takes no time from the others.
+        let leaving = sides.iter().map(|side| async move {
+            match moves::leave(side, only).await {
+                // What ended has sent its last message as well.
+                Err(_) if side.has_ended() => Ok(()),
+                left => left,
             }
-            Ok(())
+        });
+        let left = match tokio::time::timeout(time, join_all(leaving)).await {
+            Ok(left) => left.into_iter().collect(),
+            Err(_elapsed) => {
+                let text = format!(
+                    "the server did not confirm within {time:?}: messages under way may be missing"
+                );
+                Err(Error::new(ErrorKind::Timeout, text))
+            }
         };
-        let left = tokio::time::timeout(time, leaving).await;
-        left.unwrap_or_else(|_elapsed| {
-            self.entry.end();
-            let text = format!(
-                "the server did not confirm within {time:?}: messages under way may be missing"
-            );
-            Err(Error::new(ErrorKind::Timeout, text).with_operation("drain"))
-        })
+        left.map_err(|error: Error| error.with_operation("drain"))
+    }
+}
+
+/// However a drain goes, also where it is dropped: what is here then is the rest.
+struct Ending<'a>(&'a Entry);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.settle();
     }
 }
 
@@ -94,8 +106,12 @@ impl Stream for Subscription {
         let mut idle = false;
         let polled = self.entry.poll(cx, &mut idle);
         if idle {
-            // Between two connections, or the group is closed.
-            return self.closed.as_mut().poll(cx).map(|()| None);
+            // Between two connections, or the group is closed: the end, which is not looked for a second time.
+            let closed = self.closed.as_mut().poll(cx);
+            if closed.is_ready() {
+                self.entry.end();
+            }
+            return closed.map(|()| None);
         }
         polled
     }

@@ -17,3 +17,4 @@ mod publishing;
 mod racing;
 mod security;
 mod startup;
+mod subscriptions;

@@ -2,7 +2,7 @@
 
 use failover_core::nats::{Nats, Settings};
 use failover_core::{ErrorKind, EventKind, Failover};
-use failover_testkit::server::{NatsCluster, NatsServer};
+use failover_testkit::server::{Flavour, NatsCluster, NatsServer};
 use failover_testkit::wait_until;
 
 use crate::fleet::{BOUND, Fleet, config, say};
@@ -142,6 +142,43 @@ async fn a_probe_that_is_forbidden_is_explained() {
         .unwrap();
     group.client().flush().await.unwrap();
     group.close().await;
+}
+
+/// Only what the server says of the probe itself speaks against the connection: neither a refused subject that begins like
+/// it, nor a subscription to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_else_is_forbidden_speaks_against_no_probe() {
+    for flavour in [Flavour::Newest, Flavour::V2_9] {
+        let denied =
+            "publish: { deny: [ \"health.check\", \"closed\" ] }, subscribe: { deny: \"health\" }";
+        let server = NatsServer::builder()
+            .flavour(flavour)
+            .user("app", "pw", denied)
+            .start();
+        let open = async |probe: &str| {
+            let url = format!("nats://app:pw@{}", server.address());
+            let member = format!(
+                "[[member]]\nname = \"east\"\nurl = \"{url}\"\nprobe_subject = \"{probe}\""
+            );
+            Failover::<Nats>::open_toml(&member).await
+        };
+        let text = open("closed").await.unwrap_err().to_string();
+        assert!(text.contains("forbids the probe"), "{flavour:?}: {text}");
+        let group = open("health").await.unwrap();
+        let (client, mut events) = (group.client(), group.events());
+        client.publish("health.check", "".into()).await.unwrap();
+        let _nothing = client.subscribe("health").await.unwrap();
+        let mut refused = 0;
+        while refused < 2 {
+            let event = tokio::time::timeout(BOUND, events.next()).await;
+            if let EventKind::Notice { what, .. } = event.unwrap().unwrap().kind {
+                assert_eq!(what, "forbidden");
+                refused += 1;
+            }
+        }
+        client.flush().await.unwrap();
+        group.close().await;
+    }
 }
 
 #[test]

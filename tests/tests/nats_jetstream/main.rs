@@ -9,5 +9,6 @@ mod consumer;
 mod elsewhere;
 mod fleet;
 mod idle;
+mod leaving;
 mod publish;
 mod watch;

@@ -154,3 +154,12 @@ async fn without_most_of_the_cluster_it_gives_up_in_time() {
     );
     assert!(error.fate().is_some());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_may_be_tried_for_ever() {
+    let fleet = Fleet::lone(1).await;
+    fleet.stream(0).await;
+    let publisher = fleet.client.publisher().within(Duration::MAX);
+    let stored = publisher.publish(Publication::new("s.n", "x"));
+    assert_eq!(soon("it is stored", stored).await.unwrap().sequence, 1);
+}
