@@ -58,9 +58,9 @@ enum Gate {
     Passed,
 }
 
-/// How long the move may take after everything was ready for it. A move that fails opens the old connection by itself: this is
-/// only for one of which nothing more is heard.
-const MOVE: Duration = Duration::from_millis(100);
+/// How long the move may take after everything was ready for it. A move that fails opens the old connection by itself; this is
+/// for one of which nothing more is heard, and below what anybody who publishes may be willing to wait.
+const MOVE: Duration = Duration::from_millis(20);
 /// How often it is looked whether what has left made room.
 const AGAIN: Duration = Duration::from_millis(1);
 
