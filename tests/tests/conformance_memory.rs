@@ -32,6 +32,8 @@ async fn what_is_not_claimed_is_not_tried() {
         untried,
         [
             "signals: an announced shutdown is heard in time",
+            "promote: ahead of the decision it is a proof",
+            "promote: one that was called off is drained and serves later",
             "drain: a drained connection serves again",
             "engine: an announced shutdown moves the traffic before the end",
         ]

@@ -96,6 +96,12 @@ pub struct Leases {
 }
 
 impl Leases {
+    /// Those of a connection that was never active: there is nothing to wait for.
+    pub fn none() -> Self {
+        let (_, ended) = watch::channel(());
+        Self { ended }
+    }
+
     /// Resolves when the last of them was dropped. Cancel-safe; any number may wait.
     pub async fn ended(&self) {
         let mut ended = self.ended.clone();

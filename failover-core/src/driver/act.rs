@@ -172,9 +172,9 @@ impl<B: Backend> Driver<B> {
         };
         let (connection, mut leases) = (line.connection.clone(), line.leases.clone());
         self.spawn(op, Errand::new(id, "drain"), async move {
-            if let Some(latest) = leases.pop() {
-                backend.drain(&connection, latest).await;
-            }
+            // There are none where a promotion was called off.
+            let latest = leases.pop().unwrap_or_else(backend_api::Leases::none);
+            backend.drain(&connection, latest).await;
             for earlier in leases {
                 earlier.ended().await;
             }

@@ -62,13 +62,14 @@ impl Memory {
             world: world.clone(),
             capabilities: Capabilities::new()
                 .announcing_lame_duck()
-                .serving_again_after_drain(),
+                .serving_again_after_drain()
+                .promoting_ahead(),
             promotions: Arc::default(),
         }
     }
 
-    /// What the engine is told that this backend can do. By default it announces lame ducks and serves again after a
-    /// drain; a test that uses [`Server::tell_members`](super::Server::tell_members) adds the discovery of members.
+    /// What the engine is told that this backend can do. By default it announces lame ducks, serves again after a drain and
+    /// promotes ahead; a test that uses [`Server::tell_members`](super::Server::tell_members) adds the discovery of members.
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;

@@ -1,6 +1,6 @@
 //! The active's connection ends: redial or failover, and never two actives.
 
-use failover_core::api::{ErrorKind, Fate};
+use failover_core::api::{Capabilities, ErrorKind, Fate};
 use failover_core::event::{EventKind, Kind, Reason};
 use failover_core::memory::Method;
 use failover_core::status::Link;
@@ -11,20 +11,34 @@ use crate::bench::{Setup, after, moved, ms, pends, secs, settle};
 #[tokio::test(start_paused = true)]
 async fn a_reset_connection_does_not_move_the_group() {
     // P96
-    let group = Setup::new(&["a", "b"]).open_whole().await;
-    group.server("a").set_latency(ms(4));
-    group.server("a").reset_connections();
-    after(ms(3)).await;
-    assert_eq!(group.active(), None);
-    after(ms(20)).await;
-    // The dial, the proof and the promotion.
-    assert!(group.took() <= ms(15), "{:?}", group.took());
-    assert_eq!(
-        group.moves(),
-        [moved("a", "a", Reason::Lost, Kind::Failover)]
-    );
-    assert_eq!(group.server("b").promoted(), 0);
-    group.end().await;
+    for ahead in [false, true] {
+        let mut setup = Setup::new(&["a", "b"]);
+        if !ahead {
+            let plain = Capabilities::new().serving_again_after_drain();
+            setup.memory = setup.memory.with_capabilities(plain);
+        }
+        let group = setup.open_whole().await;
+        let standby = group.generation("b");
+        group.server("a").set_latency(ms(4));
+        group.server("a").reset_connections();
+        after(ms(3)).await;
+        assert_eq!(group.active(), None);
+        after(ms(20)).await;
+        // The dial, the proof and the promotion.
+        assert!(group.took() <= ms(15), "{:?}", group.took());
+        assert_eq!(
+            group.moves(),
+            [moved("a", "a", Reason::Lost, Kind::Failover)]
+        );
+        // Promoted ahead, in vain, it is drained and stands by on the same connection.
+        let (promoted, drained) = (group.server("b").promoted(), group.server("b").drained());
+        assert_eq!((promoted, drained), if ahead { (1, 1) } else { (0, 0) });
+        assert_eq!(
+            (group.link("b"), group.generation("b")),
+            (Link::Standby, standby)
+        );
+        group.end().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

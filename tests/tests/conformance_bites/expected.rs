@@ -188,6 +188,7 @@ pub(crate) const EXPECTED: &[Case] = &[
         contract: &[
             "promote: a standby is armed, promoted and serves",
             "promote: it works over a connection whose member died",
+            "promote: one that was called off is drained and serves later",
             "drain: a connection whose drain was given up serves again",
             "drain: a drained connection serves again",
         ],
@@ -197,6 +198,7 @@ pub(crate) const EXPECTED: &[Case] = &[
         flaw: Flaw::ClingingPromotion,
         contract: &[
             "promote: it works over a connection whose member died",
+            "promote: one that was called off is drained and serves later",
             "drain: a connection whose drain was given up serves again",
         ],
         engine: &[KILL, IDLE, FREEZE, DRAIN, OUTAGE],
@@ -212,8 +214,16 @@ pub(crate) const EXPECTED: &[Case] = &[
         engine: &[],
     },
     Case {
+        flaw: Flaw::BlindPromotion,
+        contract: &["promote: ahead of the decision it is a proof"],
+        engine: &[],
+    },
+    Case {
         flaw: Flaw::EndlessArming,
-        contract: &["promote: a standby is armed, promoted and serves"],
+        contract: &[
+            "promote: a standby is armed, promoted and serves",
+            "promote: one that was called off is drained and serves later",
+        ],
         engine: NO_GROUP,
     },
     Case {
@@ -224,6 +234,7 @@ pub(crate) const EXPECTED: &[Case] = &[
     Case {
         flaw: Flaw::EndlessDrain,
         contract: &[
+            "promote: one that was called off is drained and serves later",
             "drain: it ends when they have ended",
             "drain: a drained connection serves again",
         ],
@@ -231,7 +242,10 @@ pub(crate) const EXPECTED: &[Case] = &[
     },
     Case {
         flaw: Flaw::FinalDrain,
-        contract: &["drain: a drained connection serves again"],
+        contract: &[
+            "promote: one that was called off is drained and serves later",
+            "drain: a drained connection serves again",
+        ],
         engine: &[],
     },
     Case {

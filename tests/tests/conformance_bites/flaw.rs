@@ -57,6 +57,8 @@ pub(crate) enum Flaw {
     VengefulPromotion,
     /// A promotion of a dead connection panics.
     PanickingPromotion,
+    /// A promotion does not ask the new connection.
+    BlindPromotion,
     /// Arming does not end.
     EndlessArming,
     /// A drain waits for nobody.

@@ -16,7 +16,8 @@ impl Default for InMemory {
             world: World::new(),
             capabilities: Capabilities::new()
                 .announcing_lame_duck()
-                .serving_again_after_drain(),
+                .serving_again_after_drain()
+                .promoting_ahead(),
         }
     }
 }
