@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::FailoverClient;
 use crate::connection::Connection;
-use crate::outbound::{Attempt, Refused};
+use crate::outbound::{Attempt, Parcel, Refused};
 
 /// What came of publishing at once.
 enum Sent {
@@ -19,7 +19,7 @@ enum Sent {
 /// What is left to do.
 #[allow(clippy::large_enum_variant, reason = "it is in a box as it is")]
 enum Rest {
-    Message(OutboundMessage),
+    Message(Parcel),
     Refused(Lease<Connection>, Refused),
 }
 
@@ -30,12 +30,7 @@ impl FailoverClient {
     ///
     /// An error says that the message was not published. Cancel-safe: dropped, it was published or it was not.
     pub async fn publish(&self, subject: impl ToSubject, payload: Bytes) -> Result<(), Error> {
-        let sent = self.publish_now(OutboundMessage {
-            subject: subject.to_subject(),
-            reply: None,
-            payload,
-            headers: None,
-        });
+        let sent = self.publish_now(Parcel::new(subject.to_subject(), payload));
         self.rest(sent).await
     }
 
@@ -46,12 +41,12 @@ impl FailoverClient {
         headers: HeaderMap,
         payload: Bytes,
     ) -> Result<(), Error> {
-        let sent = self.publish_now(OutboundMessage {
+        let sent = self.publish_now(Parcel::from(OutboundMessage {
             subject: subject.to_subject(),
             reply: None,
             payload,
             headers: Some(headers),
-        });
+        }));
         self.rest(sent).await
     }
 
@@ -63,25 +58,25 @@ impl FailoverClient {
         reply: impl ToSubject,
         payload: Bytes,
     ) -> Result<(), Error> {
-        let sent = self.publish_now(OutboundMessage {
+        let sent = self.publish_now(Parcel::from(OutboundMessage {
             subject: subject.to_subject(),
             reply: Some(reply.to_subject()),
             payload,
             headers: None,
-        });
+        }));
         self.rest(sent).await
     }
 
     /// The same with everything.
     pub async fn publish_message(&self, message: OutboundMessage) -> Result<(), Error> {
-        let sent = self.publish_now(message);
+        let sent = self.publish_now(message.into());
         self.rest(sent).await
     }
 
     /// Nearly always there is an active and its client takes the message at once. Messages are large, and futures that hold
     /// them are moved about; so that is done without any, and the rest in a box.
     #[inline]
-    fn publish_now(&self, message: OutboundMessage) -> Sent {
+    fn publish_now(&self, message: Parcel) -> Sent {
         let Ok(lease) = self.slot.try_lease() else {
             return Sent::Rest(Box::new(Rest::Message(message)));
         };
@@ -114,7 +109,7 @@ impl FailoverClient {
         self.publish_later(message).await
     }
 
-    async fn publish_later(&self, mut message: OutboundMessage) -> Result<(), Error> {
+    async fn publish_later(&self, mut message: Parcel) -> Result<(), Error> {
         loop {
             let lease = self.slot.lease().await?;
             let connection = lease.connection();
@@ -131,11 +126,7 @@ impl FailoverClient {
     }
 
     /// What becomes of a message that was not taken: it is published elsewhere, or that is an error.
-    async fn judge(
-        &self,
-        lease: Lease<Connection>,
-        refused: Refused,
-    ) -> Result<OutboundMessage, Error> {
+    async fn judge(&self, lease: Lease<Connection>, refused: Refused) -> Result<Parcel, Error> {
         match refused {
             Refused::Moving(back) => {
                 self.elsewhere(lease, true).await?;

@@ -4,26 +4,26 @@
 //! it. So a copy is kept here, in the order of the channel, until it is known to have left ([`Carry::Unsent`]) or to have
 //! reached the server ([`Carry::Unconfirmed`]). Copies are cheap: subject and payload are counted references.
 //!
+//! - [`parcel`]: a message, small.
 //! - [`queue`]: the copies, and which of them certainly never left.
 //! - [`pending`]: copies of connections that ended, on their way to the next.
 //!
 //! [`Carry::Unsent`]: crate::Carry::Unsent
 //! [`Carry::Unconfirmed`]: crate::Carry::Unconfirmed
 
+mod parcel;
 mod pending;
 mod queue;
 
-use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
-use async_nats::client::traits::Publisher as _;
-use async_nats::message::OutboundMessage;
 use async_nats::{Client, PublishError, Statistics};
 use tokio::sync::{Notify, watch};
 
+pub(crate) use parcel::Parcel;
 pub(crate) use pending::Pending;
 pub(crate) use queue::Kept;
 use queue::Queue;
@@ -67,9 +67,9 @@ const AGAIN: Duration = Duration::from_millis(1);
 /// Why a message was not taken. It certainly did not leave.
 pub(crate) enum Refused {
     /// The traffic is about to move: to be published on the next active.
-    Moving(OutboundMessage),
+    Moving(Parcel),
     /// The connection has ended: to be published on the next active.
-    Ended(OutboundMessage),
+    Ended(Parcel),
     /// Too many messages wait to be confirmed.
     Full,
     /// The message cannot be published at all.
@@ -81,7 +81,7 @@ pub(crate) enum Attempt {
     Sent,
     Refused(Box<Refused>),
     /// The client does not take it now.
-    Later(Box<OutboundMessage>),
+    Later(Box<Parcel>),
 }
 
 impl Outbound {
@@ -103,15 +103,15 @@ impl Outbound {
     pub(crate) async fn send(
         &self,
         client: &Client,
-        message: OutboundMessage,
+        message: Parcel,
         order: &Pending,
     ) -> Result<(), Refused> {
         match self.try_send(client, message, order) {
             Attempt::Sent => Ok(()),
             Attempt::Refused(refused) => Err(*refused),
             Attempt::Later(message) if self.carry == Carry::None => {
-                let kept = OutboundMessage::clone(&message);
-                let sent = client.publish_message(*message).await;
+                let kept = Parcel::clone(&message);
+                let sent = message.deliver(client).await;
                 sent.map_err(|error| failed(error, kept))
             }
             Attempt::Later(message) => self.send_in_turn(client, *message, order).await,
@@ -120,15 +120,10 @@ impl Outbound {
 
     /// The same where the client takes the message at once, which is nearly always.
     #[inline]
-    pub(crate) fn try_send(
-        &self,
-        client: &Client,
-        message: OutboundMessage,
-        order: &Pending,
-    ) -> Attempt {
+    pub(crate) fn try_send(&self, client: &Client, message: Parcel, order: &Pending) -> Attempt {
         if self.carry == Carry::None {
             let kept = message.clone();
-            return match at_once(pin!(client.publish_message(message))) {
+            return match message.hand_over(client) {
                 Poll::Ready(Ok(())) => Attempt::Sent,
                 Poll::Ready(Err(error)) => Attempt::Refused(Box::new(failed(error, kept))),
                 Poll::Pending => Attempt::Later(Box::new(kept)),
@@ -145,7 +140,7 @@ impl Outbound {
         }
         self.look(&mut queue);
         queue.keep(copy, order.next());
-        match at_once(pin!(client.publish_message(message))) {
+        match message.hand_over(client) {
             Poll::Ready(Ok(())) => Attempt::Sent,
             Poll::Ready(Err(error)) => match queue.take_back() {
                 Some(kept) => Attempt::Refused(Box::new(failed(error, kept))),
@@ -163,7 +158,7 @@ impl Outbound {
     async fn send_in_turn(
         &self,
         client: &Client,
-        message: OutboundMessage,
+        message: Parcel,
         order: &Pending,
     ) -> Result<(), Refused> {
         let _turn = self.turn.lock().await;
@@ -196,7 +191,7 @@ impl Outbound {
         }
         let _waiting = Waiting(self);
         let copy = message.clone();
-        let sent = client.publish_message(message).await;
+        let sent = message.deliver(client).await;
         match sent {
             // Nobody else has published meanwhile: it is still this one's turn.
             Ok(()) => {
@@ -215,7 +210,7 @@ impl Outbound {
         kept: &Kept,
     ) -> Result<(), PublishError> {
         self.look(&mut self.queue());
-        client.publish_message(kept.message.clone()).await?;
+        kept.message.clone().deliver(client).await?;
         if self.carry != Carry::None {
             self.queue().keep_again(kept.clone());
         }
@@ -370,13 +365,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A future that is ready, or that nobody will wake. Where it stands: it is larger than a message.
-#[inline]
-fn at_once<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
-}
-
-fn failed(error: PublishError, message: OutboundMessage) -> Refused {
+fn failed(error: PublishError, message: Parcel) -> Refused {
     match error.kind() {
         async_nats::PublishErrorKind::Send => Refused::Ended(message),
         _ => Refused::Unfit(error),

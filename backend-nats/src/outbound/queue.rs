@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use async_nats::message::OutboundMessage;
+use super::parcel::Parcel;
 
 /// A published message.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Kept {
     pub(crate) order: u64,
     /// When it was published, or up to a quarter of a second before.
     pub(crate) when: Instant,
-    pub(crate) message: OutboundMessage,
+    pub(crate) message: Parcel,
     /// At least so many messages have left the channel when this one has.
     place: u64,
 }
@@ -93,7 +93,7 @@ impl Queue {
 
     /// Keeps a copy of what goes into the channel now.
     #[inline]
-    pub(super) fn keep(&mut self, message: OutboundMessage, order: u64) {
+    pub(super) fn keep(&mut self, message: Parcel, order: u64) {
         self.copied += 1;
         self.copies.push_back(Kept {
             order,
@@ -104,7 +104,7 @@ impl Queue {
     }
 
     /// It did not go in after all: the last copy comes back.
-    pub(super) fn take_back(&mut self) -> Option<OutboundMessage> {
+    pub(super) fn take_back(&mut self) -> Option<Parcel> {
         let kept = self.copies.pop_back()?;
         self.copied -= 1;
         Some(kept.message)
@@ -152,13 +152,8 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn message() -> OutboundMessage {
-        OutboundMessage {
-            subject: "s".into(),
-            reply: None,
-            payload: "m".into(),
-            headers: None,
-        }
+    fn message() -> Parcel {
+        Parcel::new("s".into(), "m".into())
     }
 
     fn publish(queue: &mut Queue, order: u64, left: u64) {
