@@ -192,8 +192,7 @@ impl Connection {
     /// Runs a task that ends with the connection at the latest.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(runtime) = &*self.runtime() {
-            // It can only be refused by a runtime that is gone, and with it the connection.
-            let _ = runtime.spawn(task);
+            runtime.spawn(task);
         }
     }
 

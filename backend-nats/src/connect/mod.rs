@@ -80,7 +80,7 @@ async fn open_one(
     let prepared = prepare(target, address, options, timeout, voice).await?;
     let decoy = decoy()?;
     let pool = vec![address.server.clone(), decoy];
-    let connecting = runtime.spawn(async move { prepared.connect(pool).await })?;
+    let connecting = runtime.spawn(async move { prepared.connect(pool).await });
     match connecting.await {
         Ok(Ok(client)) => Ok((client, runtime)),
         Ok(Err(error)) => Err(failed::explain(address, &error)),

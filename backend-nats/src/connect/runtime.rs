@@ -5,52 +5,47 @@
 //! runtime ends it at once, whatever it waits for. That is worth one thread for each connection, of which a group has few.
 
 use std::sync::Arc;
+use std::thread;
 
 use backend_api::{Error, ErrorKind};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// Ends its tasks when it is dropped, also inside another runtime.
-pub(crate) struct Own(Option<Runtime>);
+pub(crate) struct Own {
+    handle: Handle,
+    /// Dropped, it ends the thread.
+    _end: oneshot::Sender<()>,
+}
 
 impl Own {
     pub(crate) fn start(member: &str) -> Result<Self, Error> {
-        // The system cuts a thread's name at 15 bytes.
-        let name = format!("nats {member}");
-        Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name(name)
+        let refused = |error| {
+            let text = "no thread can be started for the connection";
+            Error::new(ErrorKind::Other, text).with_source(Arc::new(error))
+        };
+        let runtime = Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .build()
-            .map(|runtime| Self(Some(runtime)))
-            .map_err(|error| {
-                Error::new(
-                    ErrorKind::Other,
-                    "no thread can be started for the connection",
-                )
-                .with_source(Arc::new(error))
-            })
+            .map_err(refused)?;
+        let (handle, (end, ended)) = (runtime.handle().clone(), oneshot::channel());
+        // The system cuts a thread's name at 15 bytes.
+        let thread = thread::Builder::new().name(format!("nats {member}"));
+        let run = move || {
+            let _ = runtime.block_on(ended);
+            runtime.shutdown_background();
+        };
+        thread.spawn(run).map_err(refused)?;
+        Ok(Self { handle, _end: end })
     }
 
+    /// Nothing comes of it if it has ended.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
-    ) -> Result<JoinHandle<T>, Error> {
-        self.handle()
-            .map(|handle| handle.spawn(task))
-            .ok_or_else(|| Error::new(ErrorKind::Retired, "the connection is ended"))
-    }
-
-    fn handle(&self) -> Option<&Handle> {
-        self.0.as_ref().map(Runtime::handle)
-    }
-}
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
+    ) -> JoinHandle<T> {
+        self.handle.spawn(task)
     }
 }

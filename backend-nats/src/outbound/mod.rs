@@ -122,43 +122,39 @@ impl Outbound {
     #[inline]
     pub(crate) fn try_send(&self, client: &Client, message: Parcel, order: &Pending) -> Attempt {
         if self.carry == Carry::None {
-            let kept = message.clone();
-            return match message.hand_over(client) {
-                Poll::Ready(Ok(())) => Attempt::Sent,
-                Poll::Ready(Err(error)) => Attempt::Refused(Box::new(failed(error, kept))),
-                Poll::Pending => Attempt::Later(Box::new(kept)),
-            };
+            return tried(message.hand_over(client), message);
         }
-        // Headers are copied whole: not while others wait.
-        let copy = message.clone();
         let mut queue = self.queue();
         if queue.closed {
             return Attempt::Refused(Box::new(Refused::Moving(message)));
         }
-        if queue.waiting || !self.has_room(&mut queue) {
+        if queue.waiting {
             return Attempt::Later(Box::new(message));
         }
-        self.look(&mut queue);
-        queue.keep(copy, order.next());
-        match message.hand_over(client) {
-            Poll::Ready(Ok(())) => Attempt::Sent,
-            Poll::Ready(Err(error)) => match queue.take_back() {
-                Some(kept) => Attempt::Refused(Box::new(failed(error, kept))),
-                None => Attempt::Refused(Box::new(Refused::Unfit(error))),
-            },
-            Poll::Pending => match queue.take_back() {
-                Some(kept) => Attempt::Later(Box::new(kept)),
-                // It was just kept.
-                None => Attempt::Refused(Box::new(Refused::Full)),
-            },
+        self.put(&mut queue, client, message, order)
+    }
+
+    /// Into the channel, and the copy behind those before it.
+    #[inline]
+    fn put(&self, queue: &mut Queue, client: &Client, message: Parcel, order: &Pending) -> Attempt {
+        if !self.has_room(queue) {
+            return Attempt::Later(Box::new(message));
         }
+        self.look(queue);
+        let handed = message.hand_over(client);
+        if let Poll::Ready(Ok(())) = handed {
+            let order = queue.next(|| order.turn());
+            queue.keep(message, order);
+            return Attempt::Sent;
+        }
+        tried(handed, message)
     }
 
     #[cold]
     async fn send_in_turn(
         &self,
         client: &Client,
-        message: Parcel,
+        mut message: Parcel,
         order: &Pending,
     ) -> Result<(), Refused> {
         let _turn = self.turn.lock().await;
@@ -171,8 +167,13 @@ impl Outbound {
                 if queue.closed {
                     return Err(Refused::Moving(message));
                 }
+                // While this waited for its turn the channel may have been emptied. Nobody else is kept waiting then.
+                match self.put(&mut queue, client, message, order) {
+                    Attempt::Sent => return Ok(()),
+                    Attempt::Refused(refused) => return Err(*refused),
+                    Attempt::Later(back) => message = *back,
+                }
                 if self.has_room(&mut queue) {
-                    self.look(&mut queue);
                     queue.waiting = true;
                     break;
                 }
@@ -195,7 +196,9 @@ impl Outbound {
         match sent {
             // Nobody else has published meanwhile: it is still this one's turn.
             Ok(()) => {
-                self.queue().keep(copy, order.next());
+                let mut queue = self.queue();
+                let order = queue.next(|| order.turn());
+                queue.keep(copy, order);
                 Ok(())
             }
             Err(error) => Err(failed(error, copy)),
@@ -236,14 +239,14 @@ impl Outbound {
     pub(crate) fn caught_up(&self) {
         let mut queue = self.queue();
         if *self.gate.borrow() == Gate::Behind {
-            queue.closed = false;
+            queue.set(false);
             self.gate.send_replace(Gate::Open);
         }
     }
 
     fn set(&self, closed: bool, gate: Gate) {
         let mut queue = self.queue();
-        queue.closed = closed;
+        queue.set(closed);
         self.gate.send_replace(gate);
         self.room.notify_waiters();
     }
@@ -312,7 +315,7 @@ impl Outbound {
     pub(crate) fn take(&self) -> Vec<Kept> {
         let left = self.left();
         let mut queue = self.queue();
-        queue.closed = true;
+        queue.set(true);
         self.room.notify_waiters();
         if self.carry == Carry::Unsent {
             queue.left(left);
@@ -362,6 +365,16 @@ struct Waiting<'a>(&'a Outbound);
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.queue().waiting = false;
+    }
+}
+
+/// What became of what was handed to the client.
+#[inline]
+fn tried(handed: Poll<Result<(), PublishError>>, message: Parcel) -> Attempt {
+    match handed {
+        Poll::Ready(Ok(())) => Attempt::Sent,
+        Poll::Ready(Err(error)) => Attempt::Refused(Box::new(failed(error, message))),
+        Poll::Pending => Attempt::Later(Box::new(message)),
     }
 }
 

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use async_nats::client::traits::Publisher as _;
 use async_nats::message::OutboundMessage;
+use async_nats::subject::ToSubject;
 use async_nats::{Client, HeaderMap, PublishError, Subject};
 use bytes::Bytes;
 
@@ -33,18 +34,30 @@ impl Parcel {
         }
     }
 
-    /// Hands it to the client, if that takes it at once.
+    /// Hands it to the client, if that takes it at once. This is then the copy.
     #[inline]
-    pub(super) fn hand_over(self, client: &Client) -> Poll<Result<(), PublishError>> {
+    pub(super) fn hand_over(&self, client: &Client) -> Poll<Result<(), PublishError>> {
         match self.more {
-            None => at_once(pin!(client.publish(self.subject, self.payload))),
-            Some(_) => at_once(pin!(client.publish_message(self.into()))),
+            None => at_once(pin!(
+                client.publish(Lent(&self.subject), self.payload.clone())
+            )),
+            Some(_) => at_once(pin!(client.publish_message(self.clone().into()))),
         }
     }
 
     /// Hands it to the client, as soon as that takes it. Cancel-safe: dropped, it was taken or it was not.
     pub(super) async fn deliver(self, client: &Client) -> Result<(), PublishError> {
         client.publish_message(self.into()).await
+    }
+}
+
+/// A subject of which the client makes its own copy: it would make one of an owned one as well.
+struct Lent<'a>(&'a Subject);
+
+impl ToSubject for Lent<'_> {
+    #[inline]
+    fn to_subject(&self) -> Subject {
+        self.0.clone()
     }
 }
 

@@ -11,19 +11,23 @@ use crate::connection::Connection;
 /// How much earlier than published a copy may be stamped.
 const STAMP: Duration = Duration::from_millis(250);
 
+/// A connection publishes no more than two to the power of this in one go, and is opened no more often than is left of 64.
+const TURN: u32 = 44;
+
 /// One for a group.
 #[derive(Default)]
 pub(crate) struct Pending {
-    order: AtomicU64,
+    turns: AtomicU64,
     waiting: Mutex<BTreeMap<u64, Kept>>,
     /// One carries at a time, or the order would be lost.
     turn: tokio::sync::Mutex<()>,
 }
 
 impl Pending {
-    /// The number of the next message.
-    pub(super) fn next(&self) -> u64 {
-        self.order.fetch_add(1, Ordering::Relaxed)
+    /// Where the numbers of a connection begin that messages are published on from now on: behind all others. A connection
+    /// counts by itself from there, since one counter for all would be written by every thread for every message.
+    pub(super) fn turn(&self) -> u64 {
+        (self.turns.fetch_add(1, Ordering::Relaxed) + 1) << TURN
     }
 
     /// Takes over what a connection left behind that has ended.

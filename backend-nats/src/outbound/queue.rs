@@ -24,6 +24,8 @@ pub(crate) struct Kept {
 
 pub(crate) struct Queue {
     copies: VecDeque<Kept>,
+    /// The last copy's place among all messages of the group; none since this was opened or closed.
+    order: Option<u64>,
     /// So many copies have gone in.
     copied: u64,
     /// So many of others have gone in, at least.
@@ -48,6 +50,7 @@ impl Default for Queue {
     fn default() -> Self {
         Self {
             copies: VecDeque::new(),
+            order: None,
             copied: 0,
             others: 0,
             left: 0,
@@ -91,7 +94,21 @@ impl Queue {
         }
     }
 
-    /// Keeps a copy of what goes into the channel now.
+    /// The place of the next message among all of the group. `turn` says where places begin that are behind all others.
+    #[inline]
+    pub(super) fn next(&mut self, turn: impl FnOnce() -> u64) -> u64 {
+        let order = self.order.map_or_else(turn, |order| order + 1);
+        self.order = Some(order);
+        order
+    }
+
+    /// Messages are taken or not from here on. Others may be published elsewhere meanwhile.
+    pub(super) fn set(&mut self, closed: bool) {
+        self.closed = closed;
+        self.order = None;
+    }
+
+    /// Keeps a copy of what has just gone into the channel.
     #[inline]
     pub(super) fn keep(&mut self, message: Parcel, order: u64) {
         self.copied += 1;
@@ -101,13 +118,6 @@ impl Queue {
             message,
             place: self.copied + self.others,
         });
-    }
-
-    /// It did not go in after all: the last copy comes back.
-    pub(super) fn take_back(&mut self) -> Option<Parcel> {
-        let kept = self.copies.pop_back()?;
-        self.copied -= 1;
-        Some(kept.message)
     }
 
     /// Keeps again what came from another connection, as old as it is.
@@ -237,15 +247,18 @@ mod tests {
         assert!(queue.is_empty());
     }
 
+    /// Whoever publishes elsewhere meanwhile comes between.
     #[test]
-    fn what_did_not_go_in_comes_back() {
+    fn places_begin_anew_with_each_turn() {
         let mut queue = Queue::default();
-        publish(&mut queue, 1, 0);
-        publish(&mut queue, 2, 0);
-        assert!(queue.take_back().is_some());
-        publish(&mut queue, 3, 0);
-        queue.left(1);
-        assert_eq!(kept(&mut queue), [3]);
+        let mut turns = (1..).map(|turn| turn * 1000);
+        let mut next = |queue: &mut Queue| queue.next(|| turns.next().unwrap());
+        assert_eq!([next(&mut queue), next(&mut queue)], [1000, 1001]);
+        queue.set(true);
+        let mut other = Queue::default();
+        assert_eq!(next(&mut other), 2000);
+        queue.set(false);
+        assert_eq!([next(&mut queue), next(&mut queue)], [3000, 3001]);
     }
 
     #[test]
