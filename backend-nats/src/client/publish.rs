@@ -20,6 +20,7 @@ enum Sent {
 #[allow(clippy::large_enum_variant, reason = "it is in a box as it is")]
 enum Rest {
     Message(Parcel),
+    Later(Lease<Connection>, Parcel),
     Refused(Lease<Connection>, Refused),
 }
 
@@ -87,7 +88,7 @@ impl FailoverClient {
                 lease.finish(Outcome::Success);
                 Sent::Done
             }
-            Attempt::Later(message) => Sent::Rest(Box::new(Rest::Message(*message))),
+            Attempt::Later(message) => Sent::Rest(Box::new(Rest::Later(lease, *message))),
             Attempt::Refused(refused) => Sent::Rest(Box::new(Rest::Refused(lease, *refused))),
         }
     }
@@ -102,14 +103,22 @@ impl FailoverClient {
 
     #[cold]
     async fn publish_rest(&self, rest: Rest) -> Result<(), Error> {
-        let message = match rest {
+        let mut message = match rest {
             Rest::Message(message) => message,
             Rest::Refused(lease, refused) => self.judge(lease, refused).await?,
+            Rest::Later(lease, message) => {
+                let connection = lease.connection();
+                let outbound = connection.outbound();
+                let sent = outbound
+                    .send_later(connection.client(), message, &self.shared.pending)
+                    .await;
+                let Err(refused) = sent else {
+                    lease.finish(Outcome::Success);
+                    return Ok(());
+                };
+                self.judge(lease, refused).await?
+            }
         };
-        self.publish_later(message).await
-    }
-
-    async fn publish_later(&self, mut message: Parcel) -> Result<(), Error> {
         loop {
             let lease = self.slot.lease().await?;
             let connection = lease.connection();

@@ -109,13 +109,24 @@ impl Outbound {
         match self.try_send(client, message, order) {
             Attempt::Sent => Ok(()),
             Attempt::Refused(refused) => Err(*refused),
-            Attempt::Later(message) if self.carry == Carry::None => {
-                let kept = Parcel::clone(&message);
-                let sent = message.deliver(client).await;
-                sent.map_err(|error| failed(error, kept))
-            }
-            Attempt::Later(message) => self.send_in_turn(client, *message, order).await,
+            Attempt::Later(message) => self.send_later(client, *message, order).await,
         }
+    }
+
+    /// The same for one that the client did not take at once.
+    #[cold]
+    pub(crate) async fn send_later(
+        &self,
+        client: &Client,
+        message: Parcel,
+        order: &Pending,
+    ) -> Result<(), Refused> {
+        if self.carry != Carry::None {
+            return self.send_in_turn(client, message, order).await;
+        }
+        let kept = message.clone();
+        let sent = message.deliver(client).await;
+        sent.map_err(|error| failed(error, kept))
     }
 
     /// The same where the client takes the message at once, which is nearly always.
@@ -150,7 +161,6 @@ impl Outbound {
         tried(handed, message)
     }
 
-    #[cold]
     async fn send_in_turn(
         &self,
         client: &Client,
