@@ -12,7 +12,7 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Carry {
-    /// None. What had not left is lost.
+    /// None. What had not left is lost, and what is published amid a planned move may overtake what was just before.
     None,
     /// What certainly never left: nothing is doubled.
     #[default]
