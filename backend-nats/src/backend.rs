@@ -172,30 +172,35 @@ impl Backend for Nats {
 
     async fn promote(&self, to: &Connection, from: Option<&Connection>) -> Result<(), Error> {
         let promotion = self.shared.registry.promote(to, from).await?;
-        let gate = Gate::close(from);
+        let gate = Gate::close(from, &self.shared);
+        // Whoever has something that was published before, and does not answer.
         let (mut patience, mut slow) = (Duration::ZERO, None);
         if let Some(from) = from {
-            if !from.is_going() {
-                if matches!(timeout(tail(from), from.confirm()).await, Ok(Ok(()))) {
-                    patience = tail(from);
-                } else {
-                    slow = Some(from);
-                }
-            }
-            // It may have ended just now.
-            if from.is_going() {
-                slow = None;
+            if from.confirm_within(tail(from)).await {
+                patience = tail(from);
+            } else if from.is_going() {
                 from.gone().await;
                 self.shared.pending.collect(from);
+            } else if from.outbound().is_behind() {
+                slow = Some(from.clone());
             }
         }
-        let behind = match timeout(tail(to), self.shared.carry_to(to)).await {
-            Ok(carried) => {
-                carried.map(|()| slow.is_some_and(|from| from.outbound().is_behind()))?
+        // A promotion that was called off may have carried something over already.
+        if let Some(other) = self.shared.pending.carrier()
+            && [Some(to), from]
+                .into_iter()
+                .flatten()
+                .all(|known| known.generation() != other.generation())
+        {
+            if other.confirm_within(tail(&other)).await {
+                self.shared.pending.forget(&other);
+            } else if !other.is_going() {
+                slow = slow.or(Some(other));
             }
-            // There is a lot of it.
-            Err(_elapsed) => true,
-        };
+        }
+        let carried = timeout(tail(to), self.shared.carry_to(to)).await;
+        // Or there is a lot of it.
+        let behind = carried.ok().transpose()?.is_none() || slow.is_some();
         promotion.take(patience).await?;
         if to.has_ended() {
             return Err(to.interrupted());
@@ -231,6 +236,7 @@ impl Backend for Nats {
             .await;
         self.shared.registry.forget(&connection);
         self.shared.pending.collect(&connection);
+        self.shared.pending.forget(&connection);
         if let Some(active) = self.shared.registry.active() {
             // What it still had when the traffic had moved already. What fails, with that connection, or stands still with it,
             // is tried again by the next promotion.
@@ -262,14 +268,18 @@ impl Backend for Nats {
 /// While the traffic moves nothing is published on the old connection: it would be overtaken, or overtake.
 struct Gate<'a> {
     from: Option<&'a Connection>,
+    /// The last move to it is not over in all respects.
+    was_behind: bool,
+    shared: &'a Arc<Shared>,
 }
 
 impl<'a> Gate<'a> {
-    fn close(from: Option<&'a Connection>) -> Self {
-        if let Some(from) = from {
-            from.outbound().close();
+    fn close(from: Option<&'a Connection>, shared: &'a Arc<Shared>) -> Self {
+        Self {
+            from,
+            was_behind: from.is_some_and(|from| from.outbound().close()),
+            shared,
         }
-        Self { from }
     }
 
     /// The traffic moves.
@@ -282,8 +292,10 @@ impl<'a> Gate<'a> {
 
 impl Drop for Gate<'_> {
     fn drop(&mut self) {
-        if let Some(from) = self.from {
-            from.outbound().open();
+        match self.from {
+            Some(from) if self.was_behind => keeping::catch_up(from, None, self.shared),
+            Some(from) => from.outbound().open(),
+            None => {}
         }
     }
 }

@@ -166,6 +166,14 @@ impl Connection {
             })
     }
 
+    /// The same, bounded and no longer than the connection has a future. Whether the server has answered.
+    pub(crate) async fn confirm_within(&self, time: Duration) -> bool {
+        tokio::select! {
+            answer = tokio::time::timeout(time, self.confirm()) => matches!(answer, Ok(Ok(()))),
+            () = self.inner.state.going() => false,
+        }
+    }
+
     /// The same, behind everything that was published before, wherever that was.
     pub(crate) async fn flush(&self) -> Result<(), Error> {
         let time = self.operation();

@@ -21,8 +21,8 @@ const TIDY: Duration = Duration::from_millis(250);
 const SILENCE: Duration = Duration::from_millis(100);
 /// So many messages in that time are a stream.
 const FLOW: u64 = 20;
-/// How long publishing waits for what was published before and is still on its way elsewhere. An old active that does not answer
-/// is ended after the engine's grace, which is shorter.
+/// How long publishing waits for a server that has what was published before and does not answer. After a steal it is ended
+/// within the engine's grace, which is shorter by default.
 const CATCH_UP: Duration = Duration::from_millis(250);
 const PEEK: Duration = Duration::from_secs(1);
 
@@ -47,24 +47,29 @@ pub(crate) fn start(connection: &Connection, shared: &Arc<Shared>, settings: &Se
 }
 
 /// The traffic moves to `to`, and what was published before is not all there: it is still to be carried over, or `slow` has it,
-/// whose server answers late or not at all. Nothing newer is published before that.
-pub(crate) fn catch_up(to: &Connection, slow: Option<&Connection>, shared: &Arc<Shared>) {
+/// whose server answers late or not at all. Nothing newer is published before that, unless the traffic moves on.
+pub(crate) fn catch_up(to: &Connection, slow: Option<Connection>, shared: &Arc<Shared>) {
     to.outbound().fall_behind();
-    let (to, slow, shared) = (to.clone(), slow.cloned(), shared.clone());
+    let (to, shared) = (to.clone(), shared.clone());
     to.clone().spawn(async move {
-        if let Some(from) = slow {
-            let settled = async {
-                tokio::select! {
-                    Ok(()) = from.confirm() => {}
-                    () = from.state().gone() => shared.pending.collect(&from),
-                }
-            };
-            // After that the order is given up: who publishes does not wait for a server that keeps everybody waiting.
-            let _ = tokio::time::timeout(CATCH_UP, settled).await;
+        let catching = async {
+            if let Some(from) = slow {
+                let settled = async {
+                    tokio::select! {
+                        Ok(()) = from.confirm() => {}
+                        () = from.state().gone() => shared.pending.collect(&from),
+                    }
+                };
+                // After that the order is given up: who publishes does not wait for a server that keeps everybody waiting.
+                let _ = tokio::time::timeout(CATCH_UP, settled).await;
+            }
+            // It fails with the connection.
+            let _ = shared.carry_to(&to).await;
+        };
+        tokio::select! {
+            () = catching => to.outbound().caught_up(),
+            () = to.outbound().has_caught_up() => {}
         }
-        // It fails with the connection.
-        let _ = shared.carry_to(&to).await;
-        to.outbound().caught_up();
     });
 }
 

@@ -27,8 +27,8 @@ enum Rest {
 impl FailoverClient {
     /// Publishes a message. `Ok` means that it is on its way, not that a server has it: see [`flush`](Self::flush) for that,
     /// and [`Carry`](crate::Carry) for what happens to messages on their way when their connection ends. One task's messages
-    /// keep their order, over switches too: after a move away from a server that does not answer, publishing waits for what
-    /// was published before, up to a quarter of a second.
+    /// keep their order, over switches too: after a move away from a server that does not answer, publishing waits a
+    /// quarter of a second for what that still has, and for as long as it takes to carry it over.
     ///
     /// An error says that the message was not published. Cancel-safe: dropped, it was published or it was not.
     pub async fn publish(&self, subject: impl ToSubject, payload: Bytes) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 
 use backend_api::{Error, ErrorKind};
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -31,11 +31,13 @@ impl Own {
             .build()
             .map_err(refused)?;
         let (handle, (end, ended)) = (runtime.handle().clone(), oneshot::channel());
+        let runtime = Ends(Some(runtime));
         // The system cuts a thread's name at 15 bytes.
         let thread = thread::Builder::new().name(format!("nats {member}"));
         let run = move || {
-            let _ = runtime.block_on(ended);
-            runtime.shutdown_background();
+            if let Ends(Some(runtime)) = &runtime {
+                let _ = runtime.block_on(ended);
+            }
         };
         thread.spawn(run).map_err(refused)?;
         Ok(Self { handle, _end: end })
@@ -47,5 +49,16 @@ impl Own {
         task: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
         self.handle.spawn(task)
+    }
+}
+
+/// Ends without waiting for anything, also where it was never run because there is no thread for it.
+struct Ends(Option<Runtime>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct State {
     /// The client's task was told to end, or has ended.
     ended: AtomicBool,
     /// The engine is about to end it.
-    retiring: AtomicBool,
+    retiring: watch::Sender<bool>,
     /// Somebody needs it to be over.
     hurry: Notify,
     /// The engine ended it.
@@ -43,7 +43,7 @@ impl Default for State {
         Self {
             opened: AtomicBool::default(),
             ended: AtomicBool::default(),
-            retiring: AtomicBool::default(),
+            retiring: watch::Sender::new(false),
             hurry: Notify::default(),
             retired: AtomicBool::default(),
             dropped: AtomicU64::default(),
@@ -61,12 +61,22 @@ impl State {
 
     /// The engine is about to end it: nothing more comes of it.
     pub(crate) fn retiring(&self) {
-        self.retiring.store(true, Ordering::Release);
+        self.retiring.send_replace(true);
     }
 
     /// It has ended, or is about to be.
     pub(crate) fn is_going(&self) -> bool {
-        self.has_ended() || self.retiring.load(Ordering::Acquire)
+        self.has_ended() || *self.retiring.borrow()
+    }
+
+    /// Resolves when it is.
+    pub(crate) async fn going(&self) {
+        let mut retiring = self.retiring.subscribe();
+        tokio::select! {
+            // An error would mean that the sender is dropped, which `self` owns.
+            _ = retiring.wait_for(|retiring| *retiring) => {}
+            () = self.gone() => {}
+        }
     }
 
     /// Whoever ends it is not to wait for anything any more.

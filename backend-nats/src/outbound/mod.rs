@@ -215,34 +215,45 @@ impl Outbound {
         }
     }
 
-    /// Publishes what a connection before this one left behind. Nothing else is published here meanwhile: this one is not
-    /// active yet.
+    /// Publishes what a connection before this one left behind.
     pub(crate) async fn send_carried(
         &self,
         client: &Client,
         kept: &Kept,
     ) -> Result<(), PublishError> {
-        self.look(&mut self.queue());
+        let keeps = self.carry != Carry::None;
+        {
+            let mut queue = self.queue();
+            self.look(&mut queue);
+            if let Poll::Ready(handed) = kept.message.hand_over(client) {
+                handed?;
+                if keeps {
+                    queue.keep_again(kept.clone());
+                }
+                return Ok(());
+            }
+        }
         kept.message.clone().deliver(client).await?;
-        if self.carry != Carry::None {
+        if keeps {
             self.queue().keep_again(kept.clone());
         }
         Ok(())
     }
 
-    /// Nothing is taken any more; who comes waits for the next active, or for [`open`](Self::open).
-    pub(crate) fn close(&self) {
-        self.set(true, Gate::Closed);
+    /// Nothing is taken any more; who comes waits for the next active, or for [`open`](Self::open). Says whether something
+    /// from before was still to be published here.
+    pub(crate) fn close(&self) -> bool {
+        self.set(true, Gate::Closed) == Gate::Behind
     }
 
     /// Messages are taken (again).
     pub(crate) fn open(&self) {
-        self.set(false, Gate::Open);
+        let _ = self.set(false, Gate::Open);
     }
 
     /// Nothing is taken until [`caught_up`](Self::caught_up).
     pub(crate) fn fall_behind(&self) {
-        self.set(true, Gate::Behind);
+        let _ = self.set(true, Gate::Behind);
     }
 
     /// What was from before is published. If the traffic is about to move on already, it is for the next to open.
@@ -254,11 +265,12 @@ impl Outbound {
         }
     }
 
-    fn set(&self, closed: bool, gate: Gate) {
+    /// Says what it was.
+    fn set(&self, closed: bool, gate: Gate) -> Gate {
         let mut queue = self.queue();
         queue.set(closed);
-        self.gate.send_replace(gate);
         self.room.notify_waiters();
+        self.gate.send_replace(gate)
     }
 
     /// The traffic moves now.
@@ -266,7 +278,7 @@ impl Outbound {
         self.gate.send_replace(Gate::Passed);
     }
 
-    /// Resolves when nothing from before is still to be published here.
+    /// Resolves when nothing from before is still to be published here, or the traffic is about to move on.
     pub(crate) async fn has_caught_up(&self) {
         // Errors would mean that the sender is dropped, which `self` owns.
         let _ = self

@@ -19,6 +19,8 @@ const TURN: u32 = 44;
 pub(crate) struct Pending {
     turns: AtomicU64,
     waiting: Mutex<BTreeMap<u64, Kept>>,
+    /// Where something was carried to last.
+    carrier: Mutex<Option<Connection>>,
     /// One carries at a time, or the order would be lost.
     turn: tokio::sync::Mutex<()>,
 }
@@ -38,6 +40,22 @@ impl Pending {
         waiting.extend(left.into_iter().map(|kept| (kept.order, kept)));
     }
 
+    /// Where something was carried to last, if that is still there.
+    pub(crate) fn carrier(&self) -> Option<Connection> {
+        let carrier = self.last_carrier().clone();
+        carrier.filter(|carrier| !carrier.is_going())
+    }
+
+    /// The connection is gone, or its server has all that was carried there.
+    pub(crate) fn forget(&self, connection: &Connection) {
+        let is_it = |carrier: &mut Connection| carrier.generation() == connection.generation();
+        self.last_carrier().take_if(is_it);
+    }
+
+    fn last_carrier(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.carrier.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn holds_any(&self) -> bool {
         !self.waiting().is_empty()
     }
@@ -53,6 +71,7 @@ impl Pending {
             return Ok(());
         }
         let _turn = self.turn.lock().await;
+        *self.last_carrier() = Some(to.clone());
         let now = Instant::now();
         let mut expired = 0_usize;
         loop {

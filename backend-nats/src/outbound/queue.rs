@@ -134,15 +134,14 @@ impl Queue {
         }
     }
 
-    /// The server got everything up to this one.
-    pub(super) fn confirmed(&mut self, order: u64) {
-        while self.copies.front().is_some_and(|kept| kept.order <= order) {
-            self.copies.pop_front();
-        }
+    /// The server got everything up to this place.
+    pub(super) fn confirmed(&mut self, place: u64) {
+        self.left(place);
     }
 
+    /// The place of the last copy: in the channel, where what was carried over can stand behind what is newer.
     pub(super) fn newest(&self) -> Option<u64> {
-        self.copies.back().map(|kept| kept.order)
+        self.copies.back().map(|kept| kept.place)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -261,14 +260,19 @@ mod tests {
         assert_eq!([next(&mut queue), next(&mut queue)], [3000, 3001]);
     }
 
+    /// What is carried over is older than what is there, and stands behind it.
     #[test]
-    fn what_is_confirmed_goes_by_order() {
+    fn what_is_confirmed_goes_by_the_place_in_the_channel() {
         let mut queue = Queue::default();
-        for order in [3, 5, 9] {
+        for order in [5, 9] {
             queue.look(|| 1000, 0, false);
             queue.keep(message(), order);
         }
-        queue.confirmed(5);
-        assert_eq!(kept(&mut queue), [9]);
+        let asked = queue.newest().unwrap();
+        let mut other = Queue::default();
+        other.keep(message(), 3);
+        queue.keep_again(other.take().remove(0));
+        queue.confirmed(asked);
+        assert_eq!(kept(&mut queue), [3]);
     }
 }

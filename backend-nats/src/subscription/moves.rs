@@ -13,7 +13,8 @@ use crate::echo;
 
 /// How long the servers of a cluster may take to hear of a subscription, where they can be asked.
 const KNOWN: Duration = Duration::from_millis(500);
-/// How long a connection may take to be left that is neither the old active nor the new one: one that was promoted in vain.
+/// How long a connection may take to be left that is neither the old active nor the new one, and how long it waits for the new
+/// one: it was promoted in vain.
 const BESIDE: Duration = Duration::from_millis(50);
 /// How often a client that takes no command is asked again.
 const AGAIN: Duration = Duration::from_millis(1);
@@ -39,8 +40,8 @@ impl Registry {
             .map(drop)
     }
 
-    /// Brings all subscriptions to `to`, before the traffic moves there. Dropped without [`Promotion::done`], `to` is what it
-    /// was and `from` has everything.
+    /// Brings all subscriptions to `to`, before the traffic moves there, and proves it. Dropped without [`Promotion::done`],
+    /// `from` has everything; what came to `to` goes again when it is retired, drained or armed.
     ///
     /// Those that are delivered at most once come last, where they are on a connection that still delivers: they leave that
     /// first, exactly, and are on neither for the time of two round trips.
@@ -65,8 +66,8 @@ impl Registry {
                 entry.delivery() != Delivery::AtMostOnce || !self.is_elsewhere(entry, to)
             })
             .await?;
-        if from.is_none() && !asked {
-            // It may not have been proven before.
+        if !asked {
+            // Where the old one was lost it may not have been proven before. Otherwise nobody waits for this.
             to.round_trip().await?;
         }
         Ok(promotion)
@@ -141,20 +142,36 @@ impl Registry {
         });
     }
 
-    /// Waits until the servers that the group is connected to know what the active's server knows.
+    /// Waits until there is an active, and the servers that the group is connected to know what its server knows. Bounded.
     async fn known_elsewhere(&self) {
-        let Some(active) = self.active() else {
-            return;
+        let known = async {
+            let Some(active) = self.next_active().await else {
+                return;
+            };
+            let mut others = self.connections();
+            others.retain(|other| {
+                let elsewhere = other.server_info().server_id != active.server_info().server_id;
+                let same_cluster = other.server_info().cluster == active.server_info().cluster;
+                elsewhere && same_cluster && !other.has_ended()
+            });
+            let all = others.iter().map(|other| echo::arrives(&active, other));
+            futures_util::future::join_all(all).await;
         };
-        let mut others = self.connections();
-        others.retain(|other| {
-            let elsewhere = other.server_info().server_id != active.server_info().server_id;
-            let same_cluster = other.server_info().cluster == active.server_info().cluster;
-            elsewhere && same_cluster && !other.has_ended()
-        });
-        let all = others.iter().map(|other| echo::arrives(&active, other));
         // One that does not answer holds up nobody.
-        let _ = tokio::time::timeout(KNOWN, futures_util::future::join_all(all)).await;
+        let _ = tokio::time::timeout(KNOWN, known).await;
+    }
+
+    /// Where a promotion was called off there is none for a moment. It is waited for as long as the engine's grace allows.
+    async fn next_active(&self) -> Option<Connection> {
+        let active = async {
+            loop {
+                match self.active() {
+                    Some(active) => break active,
+                    None => tokio::time::sleep(AGAIN).await,
+                }
+            }
+        };
+        tokio::time::timeout(BESIDE, active).await.ok()
     }
 
     /// Subscribes, and waits until the server has. Says whether there was anything to ask it.
@@ -167,15 +184,23 @@ impl Registry {
         let (mut entries, mut leaving) = (self.entries(), self.entries());
         entries.retain(|entry| which(entry));
         leaving.retain(|entry| entry.is_leaving(generation));
+        let asks = !entries.is_empty() || !leaving.is_empty();
         for entry in &entries {
             entry.take_over(connection).await?;
         }
-        let asks = !entries.is_empty() || !leaving.is_empty();
         if asks {
             connection.round_trip().await?;
         }
+        // A drain that was given up can have had its last word meanwhile.
+        entries.retain(|entry| entry.is_leaving(generation));
+        if !entries.is_empty() {
+            for entry in &entries {
+                entry.take_over(connection).await?;
+            }
+            connection.round_trip().await?;
+        }
         // The connection was being left when it was needed again: the answer is behind that, too.
-        for entry in leaving {
+        for entry in leaving.iter().chain(&entries) {
             entry.left(generation);
         }
         Ok(asks)

@@ -3,8 +3,7 @@
 //! **Gap**: the longest silence of the subscription around the fault: between two arrivals of numbers that had not arrived
 //! before, of which the later comes after the fault, or the order to move, and the earlier before the traffic has moved and
 //! the old connection is left. It holds everything that a listener feels: noticing, proving, moving, and the cluster
-//! learning of it. At 20,000 messages per second in bursts, calm shows about a millisecond too; what this machine shows in
-//! calm is beside it.
+//! learning of it. Messages come a few at a time, five thousand times a second; what this machine shows in calm is beside it.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The one redial of a lost active: one reset connection does not move a region.
 //!
-//! It runs beside the proof of the standby and holds up the promotion for a moment at most. Whoever refuses it, or turns
-//! out to be held back, has had its chance.
+//! It runs beside the proof of the standby, or beside its promotion where the backend promotes ahead, and holds up the move for a
+//! moment at most. Whoever refuses it, or turns out to be held back, has had its chance.
 
 use super::choose::Fitness;
 use super::member::{Link, Stage};

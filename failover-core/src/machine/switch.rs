@@ -347,7 +347,8 @@ impl Machine {
     }
 
     /// The active's connection is gone. A planned move under way becomes the failover; otherwise the lost member gets
-    /// one chance to answer a redial while its standby is proven: one reset connection does not move a region.
+    /// one chance to answer a redial while its standby is proven or promoted: one reset connection does not move a
+    /// region.
     pub(super) fn active_lost(&mut self, id: MemberId, was_fit: bool) {
         self.active = None;
         self.lost_at = self.now;
