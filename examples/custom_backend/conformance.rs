@@ -80,8 +80,10 @@ async fn it_keeps_the_contract() {
     assert_eq!(
         untried,
         [
-            "identity: all connections to a member name one server, and those to another member another"
+            "identity: all connections to a member name one server, and those to another member another",
+            "promote: ahead of the decision it is a proof",
+            "promote: one that was called off is drained and serves later",
         ],
-        "its servers have no names, and everything else was tried"
+        "its servers have no names and are not promoted ahead, and everything else was tried"
     );
 }

@@ -108,8 +108,10 @@ async fn a_cluster_keeps_the_contract() {
         [
             "identity: all connections to a member name one server, and those to another member another",
             "signals: an announced shutdown is heard in time",
+            "promote: ahead of the decision it is a proof",
+            "promote: one that was called off is drained and serves later",
             "engine: an announced shutdown moves the traffic before the end",
         ],
-        "a cluster announces no shutdown and has no name, and everything else is tried"
+        "a cluster announces no shutdown and has no name, Redis is not promoted ahead, and everything else is tried"
     );
 }
