@@ -198,23 +198,21 @@ impl Backend for Nats {
                 slow = slow.or(Some(other));
             }
         }
-        let carried = timeout(tail(to), self.shared.carry_to(to)).await;
-        // Or there is a lot of it.
-        let behind = carried.ok().transpose()?.is_none() || slow.is_some();
+        // If there is a lot of it, the rest follows behind the move.
+        if let Ok(carried) = timeout(tail(to), self.shared.carry_to(to)).await {
+            carried?;
+        }
         promotion.take(patience).await?;
         if to.has_ended() {
             return Err(to.interrupted());
         }
-        if behind {
+        promotion.done();
+        gate.pass();
+        // Looked at last: the old one may have ended meanwhile, when nobody knew where to carry to.
+        if slow.is_some() || self.shared.pending.holds_any() {
             keeping::catch_up(to, slow, &self.shared);
         } else {
             to.outbound().open();
-        }
-        promotion.done();
-        gate.pass();
-        // The old one may have ended meanwhile, and nobody knew where to carry to.
-        if !behind && self.shared.pending.holds_any() {
-            keeping::catch_up(to, None, &self.shared);
         }
         Ok(())
     }

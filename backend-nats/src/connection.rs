@@ -156,7 +156,15 @@ impl Connection {
 
     /// The same, bounded.
     pub(crate) async fn round_trip_within(&self, time: Duration) -> Result<(), Error> {
-        tokio::time::timeout(time, self.round_trip())
+        self.within(time, self.round_trip()).await
+    }
+
+    async fn within(
+        &self,
+        time: Duration,
+        asked: impl Future<Output = Result<(), Error>>,
+    ) -> Result<(), Error> {
+        tokio::time::timeout(time, asked)
             .await
             .unwrap_or_else(|_elapsed| {
                 Err(Error::new(
@@ -174,14 +182,13 @@ impl Connection {
         }
     }
 
-    /// The same, behind everything that was published before, wherever that was.
+    /// The same, behind everything that was published before, wherever that was. Bounded by the time of an operation.
     pub(crate) async fn flush(&self) -> Result<(), Error> {
-        let time = self.operation();
-        let begun = tokio::time::Instant::now();
-        // Not caught up in time, it does not answer in time either.
-        let _ = tokio::time::timeout(time, self.outbound().has_caught_up()).await;
-        self.round_trip_within(time.saturating_sub(begun.elapsed()))
-            .await
+        let asked = async {
+            self.outbound().has_caught_up().await;
+            self.round_trip().await
+        };
+        self.within(self.operation(), asked).await
     }
 
     /// The same, after which nothing need be kept of what was published before: the server has it.

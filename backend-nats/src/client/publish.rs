@@ -104,34 +104,41 @@ impl FailoverClient {
 
     #[cold]
     async fn publish_rest(&self, rest: Rest) -> Result<(), Error> {
-        let mut message = match rest {
-            Rest::Message(message) => message,
-            Rest::Refused(lease, refused) => self.judge(lease, refused).await?,
+        let order = &self.shared.pending;
+        let mut back = match rest {
+            Rest::Message(message) => Some(message),
+            Rest::Refused(lease, refused) => Some(self.judge(lease, refused).await?),
             Rest::Later(lease, message) => {
-                let connection = lease.connection();
-                let outbound = connection.outbound();
-                let sent = outbound
-                    .send_later(connection.client(), message, &self.shared.pending)
-                    .await;
-                let Err(refused) = sent else {
-                    lease.finish(Outcome::Success);
-                    return Ok(());
-                };
-                self.judge(lease, refused).await?
+                let connection = lease.connection().clone();
+                let sending = connection
+                    .outbound()
+                    .send_later(connection.client(), message, order);
+                self.sent(lease, sending.await).await?
             }
         };
-        loop {
+        while let Some(message) = back {
             let lease = self.slot.lease().await?;
-            let connection = lease.connection();
-            let outbound = connection.outbound();
-            let sent = outbound
-                .send(connection.client(), message, &self.shared.pending)
-                .await;
-            let Err(refused) = sent else {
+            let connection = lease.connection().clone();
+            let sending = connection
+                .outbound()
+                .send(connection.client(), message, order);
+            back = self.sent(lease, sending.await).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives the message back if it is to be published elsewhere.
+    async fn sent(
+        &self,
+        lease: Lease<Connection>,
+        sent: Result<(), Refused>,
+    ) -> Result<Option<Parcel>, Error> {
+        match sent {
+            Ok(()) => {
                 lease.finish(Outcome::Success);
-                return Ok(());
-            };
-            message = self.judge(lease, refused).await?;
+                Ok(None)
+            }
+            Err(refused) => self.judge(lease, refused).await.map(Some),
         }
     }
 

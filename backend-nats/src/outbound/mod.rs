@@ -243,17 +243,17 @@ impl Outbound {
     /// Nothing is taken any more; who comes waits for the next active, or for [`open`](Self::open). Says whether something
     /// from before was still to be published here.
     pub(crate) fn close(&self) -> bool {
-        self.set(true, Gate::Closed) == Gate::Behind
+        self.set(Gate::Closed) == Gate::Behind
     }
 
     /// Messages are taken (again).
     pub(crate) fn open(&self) {
-        let _ = self.set(false, Gate::Open);
+        let _ = self.set(Gate::Open);
     }
 
     /// Nothing is taken until [`caught_up`](Self::caught_up).
     pub(crate) fn fall_behind(&self) {
-        let _ = self.set(true, Gate::Behind);
+        let _ = self.set(Gate::Behind);
     }
 
     /// What was from before is published. If the traffic is about to move on already, it is for the next to open.
@@ -266,9 +266,9 @@ impl Outbound {
     }
 
     /// Says what it was.
-    fn set(&self, closed: bool, gate: Gate) -> Gate {
+    fn set(&self, gate: Gate) -> Gate {
         let mut queue = self.queue();
-        queue.set(closed);
+        queue.set(gate != Gate::Open);
         self.room.notify_waiters();
         self.gate.send_replace(gate)
     }
@@ -309,9 +309,8 @@ impl Outbound {
 
     /// Whether anything is kept, as far as is known.
     pub(crate) fn holds_any(&self) -> bool {
-        self.tidy();
         // Without copies nobody knows: ask.
-        self.carry == Carry::None || !self.queue().is_empty()
+        self.carry == Carry::None || self.is_behind()
     }
 
     /// Whether something is kept that did not leave, or is not confirmed.

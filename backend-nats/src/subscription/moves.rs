@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend_api::Error;
+use backend_api::{Error, Generation};
 
 use super::delivery::Delivery;
 use super::entry::Entry;
@@ -29,8 +29,7 @@ impl Registry {
     pub(crate) async fn arm(&self, connection: &Connection) -> Result<(), Error> {
         self.set(connection, Role::Armed);
         let generation = connection.generation();
-        let mut strays = self.entries();
-        strays.retain(|entry| !entry.delivery().is_mirrored() && entry.is_on(generation));
+        let strays = self.passing(generation);
         if !strays.is_empty() {
             // A promotion that was called off, or a subscriber who was late, brought them while it was being left.
             leave(connection, &strays).await?;
@@ -91,14 +90,18 @@ impl Registry {
     ) -> Result<(), Error> {
         self.moved_from(connection);
         let generation = connection.generation();
-        let mut entries = self.entries();
-        entries.retain(|entry| !entry.delivery().is_mirrored() && entry.is_on(generation));
+        let entries = self.passing(generation);
         if entries.is_empty() {
             return Ok(());
         }
         // The new connection's server knows of them; the others of the cluster hear of it in a moment.
         tokio::join!(tokio::time::sleep(overlap), self.known_elsewhere());
         leave(connection, &entries).await
+    }
+
+    /// What is on this connection for as long as it is, or is to be, the active.
+    fn passing(&self, generation: Generation) -> Vec<Arc<Entry>> {
+        self.entries_where(|entry| !entry.delivery().is_mirrored() && entry.is_on(generation))
     }
 
     /// The connection is about to be retired. What its server has still sent to it comes, where it was being left and that was
@@ -108,11 +111,8 @@ impl Registry {
         if self.role(generation) != Some(Role::Leaving) {
             return;
         }
-        let mut entries = self.entries();
-        entries.retain(|entry| {
-            entry.is_leaving(generation)
-                || (entry.is_on(generation) && !entry.delivery().is_mirrored())
-        });
+        let mut entries = self.passing(generation);
+        entries.extend(self.entries_where(|entry| entry.is_leaving(generation)));
         if !entries.is_empty() {
             // It fails with the connection only.
             let _ = leave(connection, &entries).await;
@@ -181,29 +181,27 @@ impl Registry {
         which: impl Fn(&Entry) -> bool,
     ) -> Result<bool, Error> {
         let generation = connection.generation();
-        let (mut entries, mut leaving) = (self.entries(), self.entries());
-        entries.retain(|entry| which(entry));
-        leaving.retain(|entry| entry.is_leaving(generation));
-        let asks = !entries.is_empty() || !leaving.is_empty();
-        for entry in &entries {
-            entry.take_over(connection).await?;
+        let mut leaving = self.entries_where(|entry| entry.is_leaving(generation));
+        let mut wanted = self.entries_where(which);
+        if wanted.is_empty() && leaving.is_empty() {
+            return Ok(false);
         }
-        if asks {
-            connection.round_trip().await?;
-        }
-        // A drain that was given up can have had its last word meanwhile.
-        entries.retain(|entry| entry.is_leaving(generation));
-        if !entries.is_empty() {
-            for entry in &entries {
+        loop {
+            for entry in &wanted {
                 entry.take_over(connection).await?;
             }
             connection.round_trip().await?;
+            // A drain that was given up can have had its last word meanwhile.
+            wanted.retain(|entry| entry.is_leaving(generation) && !entry.is_on(generation));
+            // The connection was being left when it was needed again: the answer is behind that, too.
+            for entry in &leaving {
+                entry.left(generation);
+            }
+            if wanted.is_empty() {
+                return Ok(true);
+            }
+            leaving.clone_from(&wanted);
         }
-        // The connection was being left when it was needed again: the answer is behind that, too.
-        for entry in leaving.iter().chain(&entries) {
-            entry.left(generation);
-        }
-        Ok(asks)
     }
 }
 
@@ -241,8 +239,9 @@ impl Promotion<'_> {
         let leaving = self.from.map(|from| (from, Role::Leaving));
         self.registry.set_both((self.to, Role::Taking), leaving);
         let here = self.to.generation();
-        let mut entries = self.registry.entries();
-        entries.retain(|entry| entry.delivery() == Delivery::AtMostOnce && !entry.is_on(here));
+        let missing =
+            |entry: &Entry| entry.delivery() == Delivery::AtMostOnce && !entry.is_on(here);
+        let entries = self.registry.entries_where(missing);
         if entries.is_empty() {
             return Ok(());
         }
@@ -266,12 +265,7 @@ impl Promotion<'_> {
                 }
             }
         }
-        self.registry
-            .attach_all(self.to, |entry| {
-                entry.delivery() == Delivery::AtMostOnce && !entry.is_on(here)
-            })
-            .await
-            .map(drop)
+        self.registry.attach_all(self.to, missing).await.map(drop)
     }
 
     /// The traffic moves.

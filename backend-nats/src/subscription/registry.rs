@@ -115,6 +115,12 @@ impl Registry {
         self.books().entries.values().cloned().collect()
     }
 
+    pub(super) fn entries_where(&self, which: impl Fn(&Entry) -> bool) -> Vec<Arc<Entry>> {
+        let mut entries = self.entries();
+        entries.retain(|entry| which(entry));
+        entries
+    }
+
     /// A new connection.
     pub(super) fn insert(&self, connection: &Connection) {
         let side = Side {
