@@ -5,6 +5,7 @@ use std::time::Duration;
 use backend_api::{Error, ErrorKind, Health};
 use redis::{RedisError, RedisResult, Value};
 
+use crate::commands::word;
 use crate::connection::Connection;
 use crate::link::Link;
 use crate::probe::{Ask, Said, Watched};
@@ -107,11 +108,11 @@ fn said(value: &Value) -> Said {
     }
 }
 
-fn text(value: &Value) -> Option<&str> {
+/// A word, or a longer text that is marked as one.
+pub(crate) fn text(value: &Value) -> Option<&str> {
     match value {
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Some(text),
-        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
-        _ => None,
+        Value::VerbatimString { text, .. } => Some(text),
+        other => word(other),
     }
 }
 

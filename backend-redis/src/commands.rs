@@ -130,7 +130,8 @@ fn collect(entries: &[Value], reads: &mut HashSet<String>) {
     }
 }
 
-fn word(value: &Value) -> Option<&str> {
+/// What is a word in answers of either protocol.
+pub(crate) fn word(value: &Value) -> Option<&str> {
     match value {
         Value::SimpleString(text) => Some(text),
         Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),

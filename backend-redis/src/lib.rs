@@ -216,6 +216,8 @@ mod replication;
 mod sentinel;
 #[cfg(feature = "redis-rs")]
 mod several;
+#[cfg(any(feature = "sentinel", feature = "cluster"))]
+mod steward;
 mod stream;
 mod target;
 #[cfg(feature = "redis-rs")]

@@ -14,19 +14,18 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::own::Own;
+use crate::ask::text;
 use crate::config::Settings;
 use crate::connection::Connection;
 use crate::line::{Line, Mood};
 use crate::link::Link;
+use crate::steward::{LastWord, UNSAID};
 use crate::target::Address;
 
 /// The cluster does not serve, or not all of its slots.
 const CLUSTER_DOWN: &str = "cluster_down";
 /// It does again.
 const CLUSTER_UP: &str = "cluster_up";
-
-/// What is over sooner is no news, and where the member is lost at once that is all there is to say.
-const UNSAID: Duration = Duration::from_millis(250);
 
 /// Between two looks at a cluster that does not serve.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -84,30 +83,6 @@ pub(crate) async fn look(link: &mut Link, name: &Address) -> Result<(), Error> {
         return Err(Error::new(ErrorKind::Lost, text));
     }
     Ok(())
-}
-
-fn text(answer: &Value) -> Option<&str> {
-    match answer {
-        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Some(text),
-        _ => None,
-    }
-}
-
-/// Says that the connection is lost when the steward is gone, whyever.
-struct LastWord {
-    line: Arc<Line>,
-    signals: Signals<Settings>,
-    reason: Error,
-}
-
-impl Drop for LastWord {
-    fn drop(&mut self) {
-        self.line.end(self.line.state().0);
-        if !self.line.is_retired() {
-            self.signals.lost(self.reason.clone());
-        }
-    }
 }
 
 pub(super) struct Steward {

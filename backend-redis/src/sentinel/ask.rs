@@ -12,6 +12,7 @@ use redis::Value;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::Notify;
 
+use crate::commands::word;
 use crate::connect::{Connector, Driver, Listener};
 
 /// What is said when a master moves; the first comes earlier.
@@ -156,18 +157,10 @@ fn read(answers: &[Value]) -> Option<Told> {
     };
     let epoch = fields.and_then(|fields| fields.get("config-epoch")?.parse().ok());
     Some(Told {
-        host: text(host)?.to_owned(),
-        port: text(port)?.parse().ok()?,
+        host: word(host)?.to_owned(),
+        port: word(port)?.parse().ok()?,
         epoch: epoch.unwrap_or(0),
     })
-}
-
-fn text(value: &Value) -> Option<&str> {
-    match value {
-        Value::SimpleString(text) => Some(text),
-        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::connect::Driver;
 use crate::connection::{Connection, moving};
 use crate::line::{Line, Mood};
 use crate::link::Link;
+use crate::steward::{LastWord, UNSAID};
 use crate::tasks::Tasks;
 
 /// The master's socket is gone, and another is being looked for.
@@ -27,8 +28,6 @@ const MASTER_LOST: &str = "master_lost";
 /// It was found.
 const MASTER_FOUND: &str = "master_found";
 
-/// What is over sooner is no news, and where the member is lost at once that is all there is to say.
-const UNSAID: Duration = Duration::from_millis(250);
 /// Between two rounds of asking all sentinels; it doubles up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_millis(200);
@@ -45,22 +44,6 @@ pub(super) struct Steward {
     bounds: Bounds,
     /// Of the task of the present socket.
     driver: Option<AbortHandle>,
-}
-
-/// Says that the connection is lost when the steward is gone, whyever.
-struct LastWord {
-    line: Arc<Line>,
-    signals: Signals<Settings>,
-    reason: Error,
-}
-
-impl Drop for LastWord {
-    fn drop(&mut self) {
-        self.line.end(self.line.state().0);
-        if !self.line.is_retired() {
-            self.signals.lost(self.reason.clone());
-        }
-    }
 }
 
 impl Steward {
