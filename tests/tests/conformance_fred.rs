@@ -2,14 +2,17 @@
 
 #![cfg(feature = "fred")]
 
+mod redis_contract;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use failover_core::api::async_trait;
 use failover_core::redis::{Fred, FredClient, Settings};
 use failover_core::{Error, ErrorKind};
-use failover_testkit::conformance::{self, Harness};
+use failover_testkit::conformance::Harness;
 use failover_testkit::server::RedisServer;
 use fred::interfaces::KeysInterface;
+use redis_contract::keeps_the_contract;
 use tokio::task::block_in_place;
 
 #[derive(Default)]
@@ -97,21 +100,4 @@ async fn fred_of_the_newest_server_keeps_the_contract() {
         ..ThroughFred::default()
     };
     keeps_the_contract(newest).await;
-}
-
-async fn keeps_the_contract(harness: ThroughFred) {
-    let report = conformance::run(&harness).await;
-    report.assert();
-    let untried: Vec<_> = report.not_applicable().map(|line| line.behaviour).collect();
-    assert_eq!(
-        untried,
-        [
-            "identity: all connections to a member name one server, and those to another member another",
-            "signals: an announced shutdown is heard in time",
-            "promote: ahead of the decision it is a proof",
-            "promote: one that was called off is drained and serves later",
-            "engine: an announced shutdown moves the traffic before the end",
-        ],
-        "a Redis server announces no shutdown and has no name, Redis is not promoted ahead, and everything else is tried"
-    );
 }

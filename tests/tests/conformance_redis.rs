@@ -3,28 +3,24 @@
 
 #![cfg(feature = "redis")]
 
-use std::sync::atomic::{AtomicU64, Ordering};
+#[path = "redis_contract/operate.rs"]
+mod operate;
+mod redis_contract;
 
+use failover_core::Error;
 use failover_core::api::async_trait;
 use failover_core::redis::{FailoverConnection, Redis, Settings};
-use failover_core::{Error, ErrorKind};
-use failover_testkit::conformance::{self, Harness};
+use failover_testkit::conformance::Harness;
 use failover_testkit::server::RedisServer;
-use redis::{AsyncCommands, RedisError};
+use operate::Writer;
+use redis_contract::keeps_the_contract;
 use tokio::task::block_in_place;
 
 #[derive(Default)]
 struct RealRedis {
-    written: AtomicU64,
+    writer: Writer,
     /// The newest server instead of the system's.
     newest: bool,
-}
-
-/// An operation fails with the contract's error inside the driver's.
-fn cause(error: &RedisError) -> Error {
-    FailoverConnection::cause(error)
-        .cloned()
-        .unwrap_or_else(|| Error::new(ErrorKind::Other, error.to_string()))
 }
 
 /// The servers' calls block for as long as a server takes: the other threads of the runtime go on meanwhile.
@@ -71,19 +67,8 @@ impl Harness for RealRedis {
         Some(block_in_place(|| server.clients().len()))
     }
 
-    /// A value that was never written before, so that an answer to somebody else's request is another value. It may be
-    /// missing: between the two the traffic may move, and these servers do not replicate.
     async fn operate(&self, client: &FailoverConnection) -> Result<(), Error> {
-        let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let key = format!("key {number}");
-        let mut client = client.clone();
-        let () = client.set(&key, number).await.map_err(|e| cause(&e))?;
-        let read: Option<u64> = client.get(&key).await.map_err(|e| cause(&e))?;
-        if read.is_none_or(|read| read == number) {
-            return Ok(());
-        }
-        let text = format!("wrote {number} and read {read:?}");
-        Err(Error::new(ErrorKind::Other, text))
+        self.writer.operate(client).await
     }
 }
 
@@ -100,21 +85,4 @@ async fn redis_of_the_newest_server_keeps_the_contract() {
         ..RealRedis::default()
     };
     keeps_the_contract(newest).await;
-}
-
-async fn keeps_the_contract(harness: RealRedis) {
-    let report = conformance::run(&harness).await;
-    report.assert();
-    let untried: Vec<_> = report.not_applicable().map(|line| line.behaviour).collect();
-    assert_eq!(
-        untried,
-        [
-            "identity: all connections to a member name one server, and those to another member another",
-            "signals: an announced shutdown is heard in time",
-            "promote: ahead of the decision it is a proof",
-            "promote: one that was called off is drained and serves later",
-            "engine: an announced shutdown moves the traffic before the end",
-        ],
-        "a Redis server announces no shutdown and has no name, Redis is not promoted ahead, and everything else is tried"
-    );
 }
