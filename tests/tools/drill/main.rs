@@ -74,7 +74,6 @@ async fn run(args: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Resul
         redis::NAME => match args.driver.as_deref() {
             None => of_redis::<redis::Redis>(&args, out).await,
             driver if driver == redis::Redis::DRIVER => of_redis::<redis::Redis>(&args, out).await,
-            #[cfg(feature = "fred")]
             driver if driver == redis::fred::Fred::DRIVER => {
                 of_redis::<redis::fred::Fred>(&args, out).await
             }

@@ -13,7 +13,6 @@ use redis::AsyncCommands;
 use crate::calls::Calls;
 use crate::scenario::{Answers, Fault, Op, Service};
 
-#[cfg(feature = "fred")]
 #[path = "fred.rs"]
 pub(crate) mod fred;
 #[path = "pubsub.rs"]
@@ -115,11 +114,7 @@ impl Servers {
 
 /// What is asked for where there is none: it names those of this build.
 pub(crate) fn unknown_driver(name: &str) -> String {
-    let known = match cfg!(feature = "fred") {
-        true => "redis and fred",
-        false => "redis (fred with the feature `fred`)",
-    };
-    format!("there is no driver {name:?} for redis: there are {known}")
+    format!("there is no driver {name:?} for redis: there are redis and fred")
 }
 
 /// Redis through some driver: everything but the call.
@@ -153,7 +148,6 @@ macro_rules! through {
         }
     };
 }
-#[cfg(feature = "fred")]
 use through;
 
 /// Through redis-rs.

@@ -194,7 +194,6 @@ async fn the_tuned_settings_are_accepted_and_people_get_a_text() {
 }
 
 // P164
-#[cfg(feature = "fred")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_through_fred_is_reported_as_such() {
     let mut out = Vec::new();

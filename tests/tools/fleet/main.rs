@@ -1,6 +1,6 @@
 //! What ten thousand clients do to three brokers: an outage, a rolling restart and a failback, in virtual time.
 //!
-//! `cargo run --release --example fleet` takes seconds; `--help` says what can be changed. Each client is a real
+//! `cargo fleet` takes seconds; `--help` says what can be changed. Each client is a real
 //! machine of the engine with the default rules of reconnecting and failback (`pool = "rotating"`, `standby = 1`; the
 //! weighted pool for the failback) and a seed of its own. The outage is also lived through by as many clients with
 //! another rule: two loops, each of which retries every 0-21 ms.
