@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use crate::config::{Failback, LameDuckAction, Rules, Standby, Startup};
-use crate::machine::search::{Call, Event, Servers, World, nightly, weight};
+use crate::machine::search::{Alphabet, Call, Event, Servers, World, nightly, weight};
 use crate::machine::{MemberId, NewMember};
 
 #[derive(Clone, Debug)]
@@ -136,8 +136,8 @@ impl Group {
 }
 
 /// Most of what happens is good, or nothing would ever get far enough to go wrong in an interesting way.
-fn choose(world: &World, calls: &[Call], draw: u16) -> Option<Event> {
-    let mut events = world.enabled(calls);
+fn choose(world: &World, alphabet: &Alphabet, draw: u16) -> Option<Event> {
+    let mut events = world.enabled(alphabet);
     let good = |event: &Event| matches!(event, Event::Well(_) | Event::Burst | Event::Wait);
     match draw % 8 {
         0..5 => events.retain(good),
@@ -160,8 +160,9 @@ fn live(group: &Group, draws: &[u16], mut tell: impl FnMut(String)) -> Result<()
         Call::told(size + 2),
     ]
     .concat();
+    let alphabet = Alphabet::all(calls);
     for draw in draws {
-        if let Some(event) = choose(&world, &calls, *draw) {
+        if let Some(event) = choose(&world, &alphabet, *draw) {
             let actions = world.happen(event)?;
             tell(format!(
                 "{event:?}\n   => {actions:?}\n   {}",
