@@ -27,6 +27,7 @@ impl Observer {
         self.spared.clear();
         self.passed.clear();
         self.gone.clear();
+        self.announced.clear();
         self.cancelled.clear();
         self.opened = None;
         for book in self.books.values_mut() {
@@ -89,6 +90,7 @@ impl Observer {
                     && let Some(book) = self.books.get_mut(&id)
                     && book.mark != Some(Marked::Operator)
                 {
+                    self.announced.push(id);
                     let until = now + ANNOUNCEMENT;
                     book.mark = Some(Marked::Announced {
                         on: generation,
@@ -473,8 +475,10 @@ impl Observer {
                 }
             }
             News::LameDuck(id, false) => {
+                // One that was announced in the same batch came after it.
                 if let Some(book) = self.books.get_mut(&id)
                     && book.mark != Some(Marked::Operator)
+                    && !self.announced.contains(&id)
                 {
                     book.mark = None;
                 }

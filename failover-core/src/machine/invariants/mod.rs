@@ -159,6 +159,8 @@ pub(super) struct Observer {
     spared: Vec<(MemberId, Work)>,
     /// Whose check passed.
     passed: Vec<MemberId>,
+    /// Who announced its shutdown.
+    announced: Vec<MemberId>,
     /// Connections that ended.
     gone: Vec<Generation>,
     /// Whose breaker has to open.
@@ -192,6 +194,7 @@ impl Observer {
             suspended_before: None,
             spared: Vec::new(),
             passed: Vec::new(),
+            announced: Vec::new(),
             gone: Vec::new(),
             opened: None,
             cancelled: Vec::new(),
@@ -239,6 +242,7 @@ impl Observer {
     fn check_after(&mut self, step: &Step<'_>) -> Result<(), Violation> {
         self.settle_force(step);
         traffic::at_most_one_active(self, step)?;
+        links::nothing_is_forgotten(self, step)?;
         traffic::nobody_stands_by_laden(self, step)?;
         health::verdicts_are_what_was_said(self, step)?;
         breaker::it_opens_when_it_must(self, step)?;
@@ -263,7 +267,6 @@ impl Observer {
         membership::somebody_takes_part(step)?;
         membership::successors_stand_aside(step)?;
         membership::only_the_active_is_believed(step)?;
-        links::nothing_is_forgotten(self, step)?;
         promises::everything_has_a_deadline(step)?;
         promises::nothing_is_left_undone(step)?;
         promises::the_view_agrees(step)
@@ -282,6 +285,11 @@ impl Observer {
     /// The same for one member.
     pub(super) fn member_rules(&self, id: MemberId) -> Option<&Arc<MemberRules>> {
         self.books.get(&id).map(|book| &book.rules)
+    }
+
+    /// What a member weighs, as its owner knows it.
+    pub(super) fn weight(&self, id: MemberId) -> Option<backend_api::Weight> {
+        self.books.get(&id).map(|book| book.weight)
     }
 
     /// Failback may go on, as far as operators said.

@@ -29,6 +29,7 @@ impl Observer {
             suspended_before: _,
             spared: _,
             passed: _,
+            announced: _,
             gone: _,
             opened: _,
             cancelled: _,

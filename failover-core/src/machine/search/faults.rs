@@ -110,14 +110,10 @@ impl Fault {
         let mut rules = (*machine.rules).clone();
         self.reshape(&mut rules);
         machine.rules = rules.into();
-        for (place, member) in machine.members.iter_mut().enumerate() {
+        for member in &mut machine.members {
             let mut rules = (*member.rules).clone();
             self.retune(&mut rules);
             member.rules = rules.into();
-            if self == Fault::ReturnToEqual {
-                let more = u32::try_from(place).map_or(0.0, f64::from) / 1000.0;
-                member.weight = super::weight(member.weight.get() + more);
-            }
         }
     }
 
@@ -151,6 +147,7 @@ impl Fault {
     /// What the broken machine does with what it hears.
     pub(super) fn handle(self, machine: &mut Machine, now: Time, inputs: &[Input]) -> Vec<Action> {
         let before = machine.clone();
+        self.forget(machine);
         let mut actions = Vec::new();
         let heard: Vec<Input> = inputs
             .iter()
@@ -238,6 +235,29 @@ impl Fault {
         }
     }
 
+    /// What the machine has forgotten since it was called last.
+    fn forget(self, machine: &mut Machine) {
+        // What it has forgotten it does not know from what it is told alone.
+        machine.unsettled |= matches!(self, Fault::ReturnToEqual | Fault::ForgetServer);
+        match self {
+            Fault::NeverSuspend => machine.end_suspension(),
+            Fault::ForgetForce => machine.forced = None,
+            _ => {}
+        }
+        let equal = |weight: f64| (weight * 10.0).round() / 10.0;
+        for (place, member) in (0_u32..).zip(&mut machine.members) {
+            match self {
+                Fault::ReturnToEqual => {
+                    let more = f64::from(place) / 1000.0;
+                    member.weight = super::weight(equal(member.weight.get()) + more);
+                }
+                Fault::NeverDouble => member.returned = None,
+                Fault::ForgetServer if member.open().is_none() => member.server = None,
+                _ => {}
+            }
+        }
+    }
+
     /// What is changed behind the machine's back.
     fn tamper(self, before: &Machine, machine: &mut Machine, actions: &mut Vec<Action>) {
         match self {
@@ -259,8 +279,6 @@ impl Fault {
                 }
             }
             Fault::KeepAttempts => machine.attempts = machine.attempts.max(before.attempts),
-            Fault::NeverSuspend => machine.end_suspension(),
-            Fault::ForgetForce => machine.forced = None,
             Fault::MoveAhead => {
                 let waits = |switch: &crate::machine::switch::Switch| switch.step == Move::Promoted;
                 if machine.switch.as_ref().is_some_and(waits) {
@@ -307,18 +325,6 @@ impl Fault {
                     let replaces = machine.member(id).and_then(|is| is.open().and(is.replaces));
                     if let Some(old) = replaces {
                         machine.take_over(old, id);
-                    }
-                }
-                Fault::NeverDouble => {
-                    if let Some(member) = machine.member_mut(id) {
-                        member.returned = None;
-                    }
-                }
-                Fault::ForgetServer => {
-                    if let Some(member) = machine.member_mut(id)
-                        && member.open().is_none()
-                    {
-                        member.server = None;
                     }
                 }
                 _ => {}
@@ -432,7 +438,11 @@ pub(super) const FAULTS: &[(Fault, &str, &str)] = &[
     (Fault::NoDialDeadline, "two: lost", "is not set"),
     (Fault::NeverRedial, "two: lost", "never well again"),
     (Fault::NoBackoff, "start: refused", "is dialled again after"),
-    (Fault::KeepAttempts, "two: crash", "all were down for the"),
+    (
+        Fault::KeepAttempts,
+        "one: down again and again",
+        "all were down for the",
+    ),
     (Fault::LongDrains, "two: moved by hand", "drains for"),
     (Fault::PromoteReadOnly, "two: verdicts", "was said to be"),
     (
@@ -456,7 +466,7 @@ pub(super) const FAULTS: &[(Fault, &str, &str)] = &[
     ),
     (
         Fault::ReturnUnstable,
-        "two: lost again and again",
+        "two: lost, no grace",
         "not yet stable",
     ),
     (

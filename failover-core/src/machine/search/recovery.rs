@@ -58,7 +58,7 @@ impl World {
         let armed = others
             .filter(|member| member.stage() == Some(Stage::Standby) && !member.is_unhealthy())
             .count();
-        let wanted = match machine.rules.standby {
+        let wanted = match self.observer.rules().standby {
             Standby::All => 1,
             Standby::Count(count) => count as usize,
         };
@@ -80,9 +80,9 @@ impl World {
 
     /// Traffic is where it belongs: with nobody heavier to go back to, unless the rules or an operator keep it.
     fn is_home(&self, active: MemberId) -> bool {
-        let weight = |id| self.machine.member(id).map(|member| member.weight);
+        let weight = |id| self.observer.weight(id);
         let heavier = self.machine.members.iter().any(|member| {
-            Some(member.weight) > weight(active)
+            weight(member.id) > weight(active)
                 && member.stays()
                 && member.mark != Some(Mark::Operator)
         });
@@ -105,14 +105,17 @@ impl World {
             .filter(|member| !twin(member))
             .filter(armed)
             .count();
-        let weight = machine.member(active).map(|active| active.weight);
+        let weight = self.observer.weight(active);
         let sharing = others()
             .filter(|member| twin(member))
             .filter(armed)
             // Kept for failback, and no standby's substitute.
-            .filter(|member| !machine.rules.failback.enabled || Some(member.weight) <= weight)
+            .filter(|member| {
+                !self.observer.rules().failback.enabled || self.observer.weight(member.id) <= weight
+            })
             .count();
-        let shares = machine.rules.standby != Standby::All && apart >= wanted && sharing > 0;
+        let shares =
+            self.observer.rules().standby != Standby::All && apart >= wanted && sharing > 0;
         apart >= wanted.min(could.count()) && !shares
     }
 

@@ -304,6 +304,19 @@ fn troubles(one: &Scenario, two: &Scenario, three: &Scenario) -> Vec<Scenario> {
             .odd(&[Odd::Rest, Odd::Crash])
             .answers(&[Dead])
             .ruled(unchecked),
+        one.named("one: down again and again")
+            .active(&[Dead])
+            .answers(&[Dead])
+            .ruled(unchecked)
+            .budget(4, 0),
+        two.named("two: lost, no grace")
+            .active(&[Dead])
+            .others(&[Dead])
+            .ruled(|rules| {
+                unchecked(rules);
+                rules.loss_redial = Duration::ZERO;
+                rules.failback.grace = Duration::ZERO;
+            }),
         two.named("two: lost again and again")
             .active(&[Dead])
             .ruled(|rules| {
@@ -574,7 +587,10 @@ fn operators(two: &Scenario, three: &Scenario) -> Vec<Scenario> {
             .budget(1, 2),
         plain
             .named("two: no failback")
-            .ruled(|rules| rules.failback.enabled = false)
+            .ruled(|rules| {
+                rules.failback.enabled = false;
+                rules.loss_redial = Duration::ZERO;
+            })
             .active(&[Dead])
             .budget(2, 0),
         plain

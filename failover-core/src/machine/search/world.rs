@@ -66,6 +66,19 @@ impl Flight {
         }
     }
 
+    /// Whom it is about.
+    pub(super) fn member(self) -> MemberId {
+        match self {
+            Flight::Dial(id, ..)
+            | Flight::Late(id, ..)
+            | Flight::Task(_, id, ..)
+            | Flight::LateTask(_, id, ..)
+            | Flight::Check(id, ..)
+            | Flight::LateCheck(id, ..)
+            | Flight::Retire(id, _) => id,
+        }
+    }
+
     /// In which ways of these.
     fn can(self, trouble: Trouble) -> bool {
         use Trouble::{Dead, Inconclusive, ReadOnly, Unhealthy};
