@@ -4,7 +4,6 @@ use backend_api::Generation;
 
 use super::choose::Fitness;
 use super::member::{Health, Link, Mark, Stage, Task, TaskKind};
-use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Action, Failure, Identity, Input, Machine, MemberId, News, Op};
 
@@ -305,27 +304,14 @@ impl Machine {
         // A connection that served was no dial in vain.
         let served = matches!(stage, Stage::Active | Stage::Draining | Stage::Standby);
         self.count_failure(id, !served);
-        if self.mutated(Mutation::ForgetRetire) {
-            if let Some(member) = self.member_mut(id) {
-                member.link = Link::Cold;
-            }
-        } else {
-            self.retire(id);
-        }
+        self.retire(id);
         if self.redial == Some(id) {
             self.end_redial();
         }
         match stage {
             Stage::Active => self.active_lost(id, !held_back),
             Stage::Chosen { .. } => self.abort_switch(),
-            Stage::Draining => {
-                self.tell(News::DrainEnded(id, false));
-                if let Some(active) = self.active
-                    && self.mutated(Mutation::ActOnDrainingLoss)
-                {
-                    self.lost(active);
-                }
-            }
+            Stage::Draining => self.tell(News::DrainEnded(id, false)),
             Stage::Unproven | Stage::Ready | Stage::Standby => {
                 if self.awaits(id) {
                     self.abort_switch();

@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use backend_api::Role;
 
 use super::member::{Health, Member, Stage};
-use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Machine, MemberId, Reason};
 
@@ -25,7 +24,7 @@ impl Machine {
     /// The hard rules: it takes part, has a proven connection, and is no read-only replica.
     pub(super) fn is_usable(&self, member: &Member) -> bool {
         member.takes_part()
-            && (!member.is_read_only() || self.mutated(Mutation::PromoteReadOnly))
+            && !member.is_read_only()
             && matches!(
                 member.stage(),
                 Some(Stage::Ready | Stage::Standby | Stage::Draining)
@@ -50,7 +49,7 @@ impl Machine {
     }
 
     pub(super) fn in_grace(&self, id: MemberId) -> bool {
-        self.timers.is_set(Timer::Grace(id)) && !self.mutated(Mutation::IgnoreGrace)
+        self.timers.is_set(Timer::Grace(id))
     }
 
     /// The pool's order, with the declared order among equals.
@@ -74,8 +73,8 @@ impl Machine {
     /// The best fit member other than the active, on another server if there is one.
     pub(super) fn best_fit(&self) -> Option<MemberId> {
         let fit = |member: &Member| Some(member.id) != self.active && self.is_fit(member);
-        let apart = |member: &Member| !self.is_twin(member) || self.mutated(Mutation::MoveToTwin);
-        self.best(Role::Active, |member| fit(member) && apart(member))
+        let apart = |member: &Member| fit(member) && !self.is_twin(member);
+        self.best(Role::Active, apart)
             .or_else(|| self.best(Role::Active, fit))
     }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use backend_api::{Generation, Role};
 
 use super::member::{Link, Mark, Member, Stage, TaskKind};
-use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Action, Machine, MemberId, News, Phase};
 use crate::config::Standby;
@@ -38,9 +37,9 @@ impl Machine {
 
     /// A member may be dialled: it takes part, has no connection and no delay running.
     pub(super) fn is_dialable(&self, member: &Member) -> bool {
-        let cold = member.link == Link::Cold
-            || (matches!(member.link, Link::Dialling { .. }) && self.mutated(Mutation::DoubleDial));
-        cold && member.takes_part() && !self.timers.is_set(Timer::Dial(member.id))
+        member.link == Link::Cold
+            && member.takes_part()
+            && !self.timers.is_set(Timer::Dial(member.id))
     }
 
     /// Marked members are passed over, unless everybody else was tried in vain: the only way to learn that one is back is
@@ -98,9 +97,7 @@ impl Machine {
         };
         member.ticket = ticket;
         self.timers.clear(Timer::Dial(id));
-        if !self.mutated(Mutation::NoDialDeadline) {
-            self.timers.set(Timer::Connect(id), self.now + timeout);
-        }
+        self.timers.set(Timer::Connect(id), self.now + timeout);
         self.act(Action::Connect(id, generation, op, timeout));
     }
 
@@ -217,11 +214,6 @@ impl Machine {
         member.tried |= in_vain;
         let failures = member.failures;
         let delay = self.random.up_to(backoff(reconnect, failures));
-        let delay = if self.mutated(Mutation::NeverRedial) {
-            Duration::MAX
-        } else {
-            delay
-        };
         self.timers.set(Timer::Dial(id), now + delay);
         self.count_attempt();
     }

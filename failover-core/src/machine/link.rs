@@ -5,7 +5,6 @@ use std::time::Duration;
 use backend_api::Generation;
 
 use super::member::{Link, Stage, Task, TaskKind};
-use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{Action, Machine, MemberId, Op};
 
@@ -75,7 +74,6 @@ impl Machine {
         self.stop_checks(id);
         self.timers.clear(Timer::Drain(id));
         self.timers.clear(Timer::Suspicion(id));
-        let forgetful = self.mutated(Mutation::ForgetServer);
         let Some(member) = self.member_mut(id) else {
             return;
         };
@@ -83,9 +81,6 @@ impl Machine {
             Link::Open(ref open) => {
                 let generation = open.generation;
                 member.link = Link::Retiring { generation };
-                if forgetful {
-                    member.server = None;
-                }
                 member.health = super::member::Health::Unknown;
                 self.timers.set(Timer::Retire(id), self.now + RETIRE_BOUND);
                 self.act(Action::Retire(id, generation));

@@ -33,7 +33,6 @@ mod invariants;
 mod io;
 mod link;
 mod member;
-mod mutation;
 mod random;
 mod reconsider;
 mod redial;
@@ -124,8 +123,6 @@ pub struct Machine {
     next_generation: u64,
     next_op: u64,
     actions: Vec<Action>,
-    #[cfg(test)]
-    mutation: Option<mutation::Mutation>,
 }
 
 impl Machine {
@@ -168,8 +165,6 @@ impl Machine {
             next_generation: 0,
             next_op: 0,
             actions: Vec::new(),
-            #[cfg(test)]
-            mutation: None,
         };
         machine.begin_startup();
         machine

@@ -3,7 +3,6 @@
 //! Looked at once per settling, whatever it was that changed: a verdict, a mark, a weight, a pin.
 
 use super::choose::Fitness;
-use super::mutation::Mutation;
 use super::switch::Step;
 use super::{Machine, Phase, Reason};
 
@@ -23,7 +22,7 @@ impl Machine {
             return true;
         };
         let fitness = self.fitness(target);
-        if target.is_read_only() && !self.mutated(Mutation::PromoteReadOnly) {
+        if target.is_read_only() {
             return true;
         }
         if switch.step == Step::Connecting {

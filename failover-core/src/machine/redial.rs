@@ -5,7 +5,6 @@
 
 use super::choose::Fitness;
 use super::member::{Link, Stage};
-use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{End, Machine, MemberId, Reason};
 use crate::config::Standby;
@@ -58,7 +57,7 @@ impl Machine {
                 self.switch = Some(switch);
                 return;
             }
-            Some(switch) if switch.step.has_begun() && !self.mutated(Mutation::KeepPromoted) => {
+            Some(switch) if switch.step.has_begun() => {
                 // It was promoted ahead: what came to it goes again, and it stands by.
                 self.end_old(switch.to, End::Steal);
                 switch.caller

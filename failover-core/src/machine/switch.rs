@@ -2,7 +2,6 @@
 //! successor is proven and promoted.
 
 use super::member::{Link, Stage, TaskKind};
-use super::mutation::Mutation;
 use super::timers::Timer;
 use super::{
     Action, Answer, End, Kind, Machine, MemberId, News, Phase, Reason, Refusal, RequestId, Time,
@@ -90,26 +89,19 @@ impl Machine {
         let fresh = open.proven == Some(now);
         if drained {
             self.timers.clear(Timer::Drain(to));
-            if !self.mutated(Mutation::ForgetChecks) {
-                self.start_check(to);
-            }
+            self.start_check(to);
             self.tell(News::DrainEnded(to, true));
         }
         self.timers.clear(Timer::Target);
         if self.promotes_ahead() {
             self.set_step(Step::Promoting);
             self.start_task(to, TaskKind::Promote);
-        } else if fresh || self.mutated(Mutation::SkipProof) {
+        } else if fresh {
             self.cancel_task(to);
             self.target_proven();
         } else {
             self.set_step(Step::Proving);
             self.start_task(to, TaskKind::Prove);
-            if let Some(active) = self.active
-                && self.mutated(Mutation::RetireBeforePromote)
-            {
-                self.retire(active);
-            }
         }
     }
 
@@ -133,7 +125,7 @@ impl Machine {
 
     /// Nobody else has the chance to keep the traffic.
     fn is_decided(&self, to: MemberId) -> bool {
-        self.redial.is_none_or(|redialled| redialled == to) || self.mutated(Mutation::MoveAhead)
+        self.redial.is_none_or(|redialled| redialled == to)
     }
 
     /// Takes the next step that nothing stands in the way of any more.
@@ -299,9 +291,7 @@ impl Machine {
         };
         self.put_back(switch.to, switch.step);
         self.tell(News::SwitchAborted(switch.to, switch.reason));
-        if let Some(caller) = switch.caller
-            && !self.mutated(Mutation::DropAnswer)
-        {
+        if let Some(caller) = switch.caller {
             self.refuse(caller, Refusal::Aborted(switch.to));
         }
     }
@@ -310,7 +300,7 @@ impl Machine {
     pub(super) fn put_back(&mut self, to: MemberId, step: Step) {
         self.timers.clear(Timer::Target);
         if let Some(Stage::Chosen { armed }) = self.member(to).and_then(|member| member.stage()) {
-            if step.has_begun() && !self.mutated(Mutation::KeepPromoted) {
+            if step.has_begun() {
                 // Half of what lives on an active may be there already: it starts anew.
                 self.retire(to);
                 return;

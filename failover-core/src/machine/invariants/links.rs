@@ -2,7 +2,7 @@
 
 use backend_api::Generation;
 
-use super::{Job, Observer, Step, Violation};
+use super::{Observer, Step, Violation, Work};
 use crate::config::Standby;
 use crate::machine::member::{Link, Member, Stage};
 use crate::machine::{Action, Machine, MemberId, Phase};
@@ -15,7 +15,7 @@ pub(super) fn one_dial_per_member(observer: &Observer, action: &Action) -> Resul
     let dialling = observer
         .jobs
         .values()
-        .any(|(job, member, _)| *job == Job::Connect && member == id);
+        .any(|job| job.work == Work::Connect && job.member == *id);
     if dialling || observer.open().any(|(member, _)| member == *id) {
         return Err(format!("{id:?} was dialled twice"));
     }
@@ -28,14 +28,14 @@ pub(super) fn one_loop_in_an_outage(
     step: &Step<'_>,
     action: &Action,
 ) -> Result<(), Violation> {
-    let (Action::Connect(id, ..), Standby::Count(_)) = (action, step.after.rules.standby) else {
+    let (Action::Connect(id, ..), Standby::Count(_)) = (action, observer.rules.standby) else {
         return Ok(());
     };
     let after = step.after;
     let outage = step.before.phase == Phase::Running && after.active.is_none();
     let wanted =
         after.redial == Some(*id) || after.switch.as_ref().is_some_and(|switch| switch.to == *id);
-    let others = observer.jobs.values().any(|(job, ..)| *job == Job::Connect);
+    let others = observer.jobs.values().any(|job| job.work == Work::Connect);
     if outage && !wanted && others {
         return Err(format!("{id:?} was dialled beside another dial"));
     }
@@ -49,8 +49,7 @@ pub(super) fn nobody_is_dialled_to_share(
     step: &Step<'_>,
     action: &Action,
 ) -> Result<(), Violation> {
-    let (Action::Connect(id, ..), Standby::Count(count)) = (action, step.after.rules.standby)
-    else {
+    let (Action::Connect(id, ..), Standby::Count(count)) = (action, observer.rules.standby) else {
         return Ok(());
     };
     let machine = step.after;
@@ -60,7 +59,7 @@ pub(super) fn nobody_is_dialled_to_share(
         && machine.switch == step.before.switch
         && machine.switch.is_none();
     let weight = |id| machine.member(id).map(|member| member.weight);
-    let returns = machine.rules.failback.enabled && weight(*id) > machine.active.and_then(weight);
+    let returns = observer.rules.failback.enabled && weight(*id) > machine.active.and_then(weight);
     let enough = |machine: &Machine| {
         let armed = |member: &&Member| {
             member.stage() == Some(Stage::Standby) && member.stays() && !member.is_unhealthy()

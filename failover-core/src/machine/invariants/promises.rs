@@ -9,7 +9,7 @@ use crate::machine::{Action, LinkView, Machine, Phase};
 /// Every call is answered at most once; that it is answered at all is for the search to show.
 pub(super) fn answered_once(observer: &Observer, action: &Action) -> Result<(), Violation> {
     match action {
-        Action::Answer(id, answer) if !observer.asked.contains(id) => {
+        Action::Answer(id, answer) if !observer.asked.contains_key(id) => {
             Err(format!("{id:?} was answered {answer:?} unasked"))
         }
         Action::Closed if !observer.asked.is_empty() => {
@@ -102,6 +102,8 @@ pub(super) fn nothing_is_left_undone(step: &Step<'_>) -> Result<(), Violation> {
         return Ok(());
     }
     let mut again: Machine = after.clone();
+    // Otherwise it would not even look.
+    again.unsettled = true;
     let more = again.handle(after.now, []);
     if more.is_empty() {
         Ok(())

@@ -2,10 +2,10 @@
 
 use backend_api::Generation;
 
-use super::{Job, Observer, Step, Violation};
-use crate::machine::member::{Member, Stage};
-use crate::machine::timers::Timer;
-use crate::machine::{Action, Failure, Input, Machine, MemberId, News, Phase, Reason};
+use super::book::Known;
+use super::{Observer, Step, Violation, Work};
+use crate::machine::member::Stage;
+use crate::machine::{Action, Failure, Input, MemberId, Phase, Reason, Request};
 
 /// Only a connection that was proven since the move to it was called for, and whose promotion is done, becomes active.
 pub(super) fn only_proven_and_promoted_become_active(
@@ -28,34 +28,6 @@ pub(super) fn only_proven_and_promoted_become_active(
         }
         seen => Err(format!("{id:?} {generation} became active as {seen:?}")),
     }
-}
-
-/// While a lost active still has its chance, nobody else gets the traffic.
-pub(super) fn a_redial_is_heard_out(step: &Step<'_>, action: &Action) -> Result<(), Violation> {
-    let (Action::Activate(id, _), Some(lost)) = (action, step.before.redial) else {
-        return Ok(());
-    };
-    let about_it = |input: &Input| match input {
-        Input::Connected(of, ..)
-        | Input::ConnectFailed(of, ..)
-        | Input::Done(of, ..)
-        | Input::Failed(of, ..)
-        | Input::Retired(of, ..)
-        | Input::Lost(of, ..)
-        | Input::Condemned(of, ..)
-        | Input::LameDuck(of, ..)
-        | Input::Checked(of, ..) => *of == lost,
-        Input::Request(..) => true,
-        _ => false,
-    };
-    let timely = step
-        .before
-        .next_deadline()
-        .is_none_or(|at| at > step.after.now);
-    if *id != lost && timely && !step.inputs.iter().any(about_it) {
-        return Err(format!("{id:?} became active while {lost:?} was redialled"));
-    }
-    Ok(())
 }
 
 /// What was brought to a connection that did not become active after all is taken away before it stands by.
@@ -115,7 +87,7 @@ pub(super) fn an_open_active_stays(
         observer
             .jobs
             .get(op)
-            .is_some_and(|(job, _, of)| *job == Job::Prove && *of == generation)
+            .is_some_and(|job| job.work == Work::Prove && job.generation == generation)
     };
     let ended = step.inputs.iter().any(|input| match input {
         Input::Lost(lost, of) => *lost == id && *of == generation,
@@ -165,27 +137,26 @@ pub(super) fn old_connections_move_nothing(_: &Observer, step: &Step<'_>) -> Res
 }
 
 /// A member that is held back is not chosen while a fit one is at hand, an operator's choice aside.
-pub(super) fn the_fit_come_first(step: &Step<'_>) -> Result<(), Violation> {
-    let (before, after) = (step.before, step.after);
-    let Some(switch) = &after.switch else {
+pub(super) fn the_fit_come_first(observer: &Observer, step: &Step<'_>) -> Result<(), Violation> {
+    let after = step.after;
+    let Some(switch) = step.begun() else {
         return Ok(());
     };
-    let same = before
-        .switch
-        .as_ref()
-        .is_some_and(|old| old.to == switch.to && old.since == switch.since);
-    if same || switch.caller.is_some() || switch.reason == Reason::Manual {
+    if switch.caller.is_some() || switch.reason == Reason::Manual {
         return Ok(());
     }
     let Some(target) = after.member(switch.to) else {
         return Err(format!("{:?} is the target, and unknown", switch.to));
     };
-    let fit = |member: &Member| member.is_healthy() && !is_held_back(after, member);
-    let doubtful = target.is_unhealthy() || is_held_back(after, target);
-    let fitter = after
-        .members
-        .iter()
-        .find(|member| member.id != target.id && after.is_usable(member) && fit(member));
+    let doubtful = observer.health(target.id).is_unhealthy()
+        || target.outgoing.is_some()
+        || observer
+            .books
+            .get(&target.id)
+            .is_some_and(|book| book.is_held_back(after.now));
+    let fitter = after.members.iter().find(|member| {
+        member.id != target.id && after.is_usable(member) && observer.is_fit(after.now, member)
+    });
     match fitter {
         Some(fitter) if doubtful => Err(format!(
             "{:?} was chosen though held back, with {:?} at hand",
@@ -225,55 +196,27 @@ pub(super) fn other_servers_come_first(
     }
 }
 
-/// As the rules say it, not as the machine computes it.
-fn is_held_back(machine: &Machine, member: &Member) -> bool {
-    member.mark.is_some()
-        || member.broken
-        || member.outgoing.is_some()
-        || machine.timers.is_set(Timer::Grace(member.id))
-}
-
-/// A read-only replica never becomes active, and an unhealthy member not while there is an active to stay with.
-pub(super) fn no_replica_carries_traffic(step: &Step<'_>) -> Result<(), Violation> {
-    for action in step.actions {
-        let Action::Tell(News::Switched { to, reason, .. }) = action else {
-            continue;
-        };
-        // What was known before the step; the step itself may tell more.
-        let Some(target) = step.before.member(*to) else {
-            continue;
-        };
-        if target.is_read_only() {
-            return Err(format!("the replica {to:?} became active"));
-        }
-        let planned = step.before.active.is_some() && *reason != Reason::Manual;
-        if planned && target.is_unhealthy() {
-            return Err(format!("traffic left an active for the unhealthy {to:?}"));
-        }
+/// A read-only replica never becomes active, and an unhealthy member not while there is an active to stay with, unless
+/// somebody forced it.
+pub(super) fn no_replica_carries_traffic(
+    observer: &Observer,
+    step: &Step<'_>,
+    action: &Action,
+) -> Result<(), Violation> {
+    let Action::Activate(to, _) = action else {
+        return Ok(());
+    };
+    // What was known before the step; the step itself may tell more.
+    let known = observer.books.get(to).map(|book| book.health_before);
+    if known == Some(Known::Unhealthy { read_only: true }) {
+        return Err(format!("the replica {to:?} became active"));
     }
-    Ok(())
-}
-
-/// Failback goes only to a strictly higher weight, out of grace, and not while it is suspended.
-pub(super) fn failback_goes_up(step: &Step<'_>) -> Result<(), Violation> {
-    let before = step.before;
-    for action in step.actions {
-        let Action::Tell(News::Switched {
-            from: Some(from),
-            to,
-            reason: Reason::Failback,
-            ..
-        }) = action
-        else {
-            continue;
-        };
-        let weight = |id| before.member(id).map(|member| member.weight);
-        if weight(*to) <= weight(*from)
-            || before.timers.is_set(Timer::Grace(*to))
-            || before.suspended.is_some()
-        {
-            return Err(format!("traffic failed back from {from:?} to {to:?}"));
-        }
+    let switch = step.before.switch.as_ref();
+    let forced = switch
+        .and_then(|switch| observer.asked.get(&switch.caller?))
+        .is_some_and(|request| matches!(request, Request::SwitchTo { force: true, .. }));
+    if step.before.active.is_some() && !forced && known.is_some_and(Known::is_unhealthy) {
+        return Err(format!("traffic left an active for the unhealthy {to:?}"));
     }
     Ok(())
 }

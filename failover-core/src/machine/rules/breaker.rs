@@ -61,6 +61,12 @@ impl Window {
     pub(in crate::machine) fn clear(&mut self) {
         self.samples.clear();
     }
+
+    /// For those who look at the whole state.
+    #[cfg(test)]
+    pub(in crate::machine) fn parts(&self) -> (Option<Generation>, &VecDeque<(Time, u32, u32)>) {
+        (self.generation, &self.samples)
+    }
 }
 
 impl Machine {

@@ -10,7 +10,6 @@
 
 use backend_api::Generation;
 
-use crate::machine::mutation::Mutation;
 use crate::machine::{Machine, MemberId, Refusal, RequestId};
 
 /// What the word of a connection can do.
@@ -38,7 +37,7 @@ impl Machine {
     pub(in crate::machine) fn untold(&mut self, request: RequestId, id: MemberId, by: Generation) {
         let active = self.active.and_then(|active| self.member(active));
         let decides = active.is_some_and(|active| active.is(by));
-        if decides || self.mutated(Mutation::BelieveAnybody) {
+        if decides {
             self.phase_out(request, id, true);
         } else {
             self.refuse(request, Refusal::NotEligible(id));

@@ -4,7 +4,6 @@
 use backend_api::Role;
 
 use crate::machine::member::{Health, Member, Stage};
-use crate::machine::mutation::Mutation;
 use crate::machine::timers::Timer;
 use crate::machine::{Answer, Machine, Reason, RequestId};
 
@@ -51,10 +50,7 @@ impl Machine {
         let heaviest = self
             .members
             .iter()
-            .filter(|member| {
-                member.weight > weight
-                    || (member.weight == weight && self.mutated(Mutation::FailbackToEqual))
-            })
+            .filter(|member| member.weight > weight)
             .filter(|member| self.is_fit(member))
             .filter(|member| matches!(member.stage(), Some(Stage::Ready | Stage::Standby)))
             .map(|member| member.weight)
@@ -71,9 +67,7 @@ impl Machine {
         let active = self.active.and_then(|id| self.member(id));
         self.rules.failback.enabled
             && self.suspended.is_none()
-            && active.is_some_and(|active| {
-                target.weight > active.weight || self.mutated(Mutation::FailbackToEqual)
-            })
+            && active.is_some_and(|active| target.weight > active.weight)
     }
 
     fn stable_at(&self, id: crate::machine::MemberId) -> Option<crate::machine::Time> {

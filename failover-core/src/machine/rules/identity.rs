@@ -11,7 +11,6 @@
 
 use crate::machine::io::Identity;
 use crate::machine::member::Member;
-use crate::machine::mutation::Mutation;
 use crate::machine::{Machine, MemberId};
 
 impl Machine {
@@ -25,7 +24,7 @@ impl Machine {
 
     /// It cannot be counted on beside the active, if others can be had.
     pub(in crate::machine) fn is_second_choice(&self, member: &Member) -> bool {
-        self.is_twin(member) && !self.mutated(Mutation::ShareServer)
+        self.is_twin(member)
     }
 
     /// It could be a standby, now or after a dial, on another server as far as anybody knows.

@@ -7,7 +7,6 @@
 
 use crate::machine::choose::Fitness;
 use crate::machine::member::{Leaving, Link, Mark, Member, Stage};
-use crate::machine::mutation::Mutation;
 use crate::machine::timers::Timer;
 use crate::machine::{Action, Answer, Machine, MemberId, NewMember, Refusal, Request, RequestId};
 
@@ -86,9 +85,6 @@ impl Machine {
     }
 
     fn is_ready(&self, member: &Member) -> bool {
-        if self.mutated(Mutation::ReplaceUnproven) {
-            return member.open().is_some();
-        }
         member.stage() == Some(Stage::Ready) && self.fitness(member) == Fitness::Fit
     }
 

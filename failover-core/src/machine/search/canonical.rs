@@ -1,43 +1,279 @@
 //! One number for all states that have the same future: times are relative, ids are numbered in the order in which they
-//! are met, and counters stop where they stop to matter.
+//! are met, and what lies so far back that no rule looks at it is all the same.
+//!
+//! Every struct is taken apart with all its fields, so that a new field does not compile before somebody has thought about
+//! it here. Whatever is left out or cut off says why that is safe. `sampling` tries the claim.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use backend_api::Generation;
 
-use super::world::{Flight, World};
-use crate::machine::member::{Link, Mark, Member};
-use crate::machine::{Machine, Op, Request, Time};
+use super::world::{Flight, Horizon, Servers, World};
+use crate::config::{
+    Breaker, Failback, HealthRules, LameDuck, MemberRules, Reconnect, Rules, Timeouts,
+};
+use crate::machine::member::{Check, Excused, Health, Link, Mark, Member, Open, Task};
+use crate::machine::switch::Switch;
+use crate::machine::{Machine, Op, Request, RequestId, Time};
 
-/// Longer ago than any rule of the search looks back.
-const LONG_AGO: Duration = Duration::from_secs(64);
+/// Proofs and checks are not repeated within 20 ms. Longer ago is all the same.
+const SPACING: Duration = Duration::from_millis(50);
 
-struct Canon {
+/// Backoff doubles a delay until it meets its cap, which is at most 32 times the first one in all that is searched.
+const DOUBLINGS: u32 = 6;
+
+/// A hasher for short keys: every word is mixed into all bits. Chance makes two of ten million states meet less than once
+/// in a hundred thousand searches.
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        let mixed = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        self.0 = mixed ^ (mixed >> 29);
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
+    }
+}
+
+/// The number of a state while it is being made.
+pub(in crate::machine) struct Canon {
     now: Time,
+    /// When the traffic began to look for another place, if it does: proofs are compared with that.
+    since: Option<Time>,
+    /// When there was an active last, if there is none: the next move begins then.
+    lost_at: Option<Time>,
+    rounds: u32,
+    horizon: Horizon,
+    servers: Servers,
     generations: Vec<Generation>,
     ops: Vec<Op>,
-    hasher: DefaultHasher,
+    requests: Vec<RequestId>,
+    hasher: Mix,
 }
 
 impl Canon {
-    fn put(&mut self, value: impl Hash) {
+    pub(in crate::machine) fn put(&mut self, value: &(impl Hash + ?Sized)) {
         value.hash(&mut self.hasher);
     }
 
-    fn ago(&mut self, at: Option<Time>, cap: Duration) {
-        let ago = at.map(|at| self.now.since(at).min(cap));
-        self.put(ago);
+    /// How long ago, and all the same from `most` on.
+    fn ago(&mut self, at: Time, most: Duration) {
+        self.put(&self.now.since(at).min(most));
     }
 
-    fn generation(&mut self, generation: Generation) {
+    /// How long until then; what is over is over.
+    pub(in crate::machine) fn until(&mut self, at: Option<Time>) {
+        self.put(&at.map(|at| at.since(self.now)));
+    }
+
+    /// Connections are told apart, and nothing else is made of their numbers: which of two is older shows from who holds
+    /// it, since a member has one connection at a time. Behind a balancer the number also says where a dial ends.
+    pub(in crate::machine) fn generation(&mut self, generation: Generation) {
         let place = place(&mut self.generations, generation);
-        self.put(place);
+        self.put(&place);
+        if let Servers::Shifting(count) = self.servers {
+            self.put(&(generation.0 % u64::from(count)));
+        }
     }
 
-    fn op(&mut self, op: Op) {
+    pub(in crate::machine) fn op(&mut self, op: Op) {
         let place = place(&mut self.ops, op);
-        self.put(place);
+        self.put(&place);
+    }
+
+    fn caller(&mut self, request: RequestId) {
+        let place = place(&mut self.requests, request);
+        self.put(&place);
+    }
+
+    /// A proof counts for the move under way, for the next one, or as fresh.
+    pub(in crate::machine) fn proven(&mut self, at: Option<Time>) {
+        let Some(at) = at else {
+            return self.put(&0);
+        };
+        self.ago(at, SPACING);
+        let (since, lost_at) = (self.since, self.lost_at);
+        self.put(&(
+            since.map(|since| at >= since),
+            lost_at.map(|lost| at >= lost),
+        ));
+    }
+
+    /// Unbroken health is compared with `failback.stable`.
+    pub(in crate::machine) fn stable(&mut self, since: Time) {
+        self.ago(since, self.horizon.stable);
+    }
+
+    /// Whether traffic came back lately is asked within one grace.
+    pub(in crate::machine) fn returned(&mut self, at: Option<Time>) {
+        self.put(&at.is_some());
+        if let Some(at) = at {
+            self.ago(at, self.horizon.grace);
+        }
+    }
+
+    /// Samples older than the window are forgotten before anything is made of them.
+    pub(in crate::machine) fn window(
+        &mut self,
+        of: Option<Generation>,
+        samples: impl Iterator<Item = (Time, u32, u32)>,
+    ) {
+        // Of no connection that is still held, they are dropped before the next sample is taken.
+        let held = of.is_some_and(|of| self.generations.contains(&of));
+        for (at, success, failure) in samples {
+            if held && self.now.since(at) < self.horizon.window {
+                self.put(&(self.now.since(at), success, failure));
+            }
+        }
+        self.put(&0);
+    }
+
+    /// A delay that is over holds nobody back; how often it was doubled shows in the next one.
+    pub(in crate::machine) fn refused(&mut self, rules: &MemberRules, times: u32, at: Time) {
+        self.put(&times.min(DOUBLINGS));
+        if times > 0 {
+            self.ago(at, rules.reconnect.max);
+        }
+    }
+
+    /// See [`DOUBLINGS`].
+    pub(in crate::machine) fn rounds(&self) -> u32 {
+        self.rounds.min(DOUBLINGS)
+    }
+
+    /// Takes several things whose order does not matter.
+    pub(in crate::machine) fn bag<T>(
+        &mut self,
+        things: impl Iterator<Item = T>,
+        mut take: impl FnMut(&mut Self, T),
+    ) {
+        let outer = std::mem::replace(&mut self.hasher, Mix(0));
+        let mut sum = 0_u64;
+        for thing in things {
+            self.hasher = Mix(1);
+            take(self, thing);
+            sum = sum.wrapping_add(self.hasher.finish());
+        }
+        self.hasher = outer;
+        self.put(&sum);
+    }
+
+    pub(in crate::machine) fn request(&mut self, id: RequestId, request: &Request) {
+        self.caller(id);
+        self.put(&std::mem::discriminant(request));
+        match request {
+            Request::SwitchTo { to, end, force } => self.put(&(to, end, force)),
+            Request::SwitchToPassive { end } => self.put(end),
+            Request::Remove(id)
+            | Request::Enable(id)
+            | Request::Disable(id)
+            | Request::Mark(id)
+            | Request::ClearMark(id)
+            | Request::KeepAsIs(id) => self.put(id),
+            // These are answered when they are taken, and never kept.
+            Request::Close
+            | Request::Add(_)
+            | Request::SetWeight(..)
+            | Request::Pin
+            | Request::Release
+            | Request::Rehome
+            | Request::PhaseOut { .. }
+            | Request::Untold { .. }
+            | Request::Replace { .. }
+            | Request::SetRules(..)
+            | Request::SetGroupRules(_) => {}
+        }
+    }
+
+    pub(in crate::machine) fn rules(&mut self, rules: &Rules) {
+        let Rules {
+            // For people.
+            name: _,
+            // Never changed while a group runs.
+            startup: _,
+            standby,
+            pool,
+            failback,
+            lame_duck,
+            // The client's.
+            unavailable_wait: _,
+            loss_redial,
+            switch_grace,
+            member,
+        } = rules;
+        let Failback {
+            enabled,
+            grace,
+            stable,
+            jitter,
+        } = failback;
+        let LameDuck {
+            action,
+            drain_window,
+        } = lame_duck;
+        self.put(&(standby, pool.name(), enabled, grace, stable, jitter));
+        self.put(&(std::mem::discriminant(action), drain_window));
+        self.put(&(loss_redial, switch_grace));
+        self.member_rules(member);
+    }
+
+    pub(in crate::machine) fn member_rules(&mut self, rules: &MemberRules) {
+        let MemberRules {
+            health,
+            breaker,
+            reconnect,
+            timeouts,
+        } = rules;
+        let HealthRules {
+            checks,
+            // What a probe is, and how probes make a verdict, is not known to the machine.
+            combine: _,
+            policy: _,
+            interval,
+            timeout,
+            probes,
+            probe_delay,
+        } = health;
+        let Breaker {
+            window,
+            failure_rate,
+            min_failures,
+        } = breaker;
+        let Reconnect { initial, max } = reconnect;
+        let Timeouts {
+            connect,
+            prove,
+            // The driver's.
+            operation: _,
+        } = timeouts;
+        self.put(checks);
+        self.put(&(interval, timeout, probes, probe_delay));
+        self.put(&(window, failure_rate.to_bits(), min_failures));
+        self.put(&(initial, max, connect, prove));
     }
 }
 
@@ -52,64 +288,213 @@ fn place<T: PartialEq>(met: &mut Vec<T>, value: T) -> usize {
 
 /// See the [module](self).
 pub(super) fn fingerprint(world: &World) -> u64 {
+    let World {
+        machine,
+        observer,
+        flight,
+        faults,
+        calls,
+        horizon,
+        servers,
+        // Only names calls.
+        next_request: _,
+        // The same for a whole search.
+        late: _,
+        fault: _,
+    } = world;
     let mut canon = Canon {
-        now: world.machine.now,
-        generations: Vec::new(),
-        ops: Vec::new(),
-        hasher: DefaultHasher::new(),
+        now: machine.now,
+        since: machine.switch.as_ref().map(|switch| switch.since),
+        lost_at: machine.active.is_none().then_some(machine.lost_at),
+        rounds: machine.attempts,
+        horizon: *horizon,
+        servers: *servers,
+        generations: Vec::with_capacity(8),
+        ops: Vec::with_capacity(8),
+        requests: Vec::new(),
+        hasher: Mix(0),
     };
-    for member in &world.machine.members {
-        self::member(&mut canon, member);
-    }
-    group(&mut canon, &world.machine);
-    for flight in &world.flight {
+    self::machine(&mut canon, machine);
+    for flight in flight {
         self::flight(&mut canon, *flight);
     }
-    canon.put((world.faults, world.calls, world.observer.waiting()));
+    canon.put(&(faults, calls));
+    observer.number(&mut canon);
     canon.hasher.finish()
 }
 
-fn group(canon: &mut Canon, machine: &Machine) {
-    canon.put(machine.phase);
-    canon.put(machine.active);
-    canon.put(machine.last_active.is_some());
-    if let Some((id, generation)) = machine.last_active {
+fn machine(canon: &mut Canon, machine: &Machine) {
+    let Machine {
+        rules,
+        // The same for a whole search.
+        capabilities: _,
+        // Where all times begin.
+        now: _,
+        phase,
+        members,
+        active,
+        last_active,
+        // What it is compared with says so: see `Canon::proven`, and the switch below. How long a move took is for people.
+        lost_at: _,
+        switch,
+        redial,
+        queue,
+        closing,
+        lingering,
+        suspended,
+        forced,
+        rehoming,
+        returning,
+        shifting,
+        unsettled,
+        attempts: _,
+        degraded,
+        timers,
+        random,
+        // Names of what is to come; where a balancer makes more of them, see below.
+        next_generation,
+        next_op: _,
+        // Taken by whoever called the machine.
+        actions: _,
+    } = machine;
+    for member in members {
+        self::member(canon, member);
+    }
+    canon.rules(rules);
+    canon.put(&(phase, active));
+    canon.put(&last_active.is_some());
+    if let Some((id, generation)) = last_active {
         canon.put(id);
-        canon.generation(generation);
+        canon.generation(*generation);
     }
-    canon.put(machine.switch.is_some());
-    if let Some(switch) = &machine.switch {
-        canon.put((switch.to, switch.reason, switch.end, switch.step));
-        canon.put((switch.caller.is_some(), switch.force));
+    canon.put(&switch.is_some());
+    if let Some(switch) = switch {
+        self::switch(canon, machine, switch);
     }
-    canon.put((machine.redial, machine.suspended, machine.returning));
-    canon.put((machine.forced, machine.rules.standby));
-    canon.put(machine.rehoming.is_some());
-    if let Some(generation) = machine.rehoming {
-        canon.generation(generation);
+    canon.put(&(redial, suspended, forced, returning));
+    canon.put(&queue.len());
+    for (id, request) in queue {
+        canon.request(*id, request);
     }
-    canon.put((machine.queue.len(), machine.closing.len()));
-    for (_, request) in &machine.queue {
-        if let Request::SwitchTo { to, end, force } = request {
-            canon.put((to, end, force));
-        }
+    canon.put(&closing.len());
+    for id in closing {
+        canon.caller(*id);
     }
-    canon.put(machine.lingering.len());
-    canon.put((machine.attempts.min(6), machine.degraded));
-    for (timer, at) in machine.timers.iter() {
-        canon.put((timer, at.since(machine.now)));
+    canon.bag(lingering.iter(), |canon, generation| {
+        canon.generation(*generation);
+    });
+    canon.put(&rehoming.is_some());
+    if let Some(generation) = rehoming {
+        canon.generation(*generation);
+    }
+    canon.put(&(shifting, unsettled, degraded, random, canon.rounds()));
+    for (timer, at) in timers.iter() {
+        canon.put(&timer);
+        canon.until(Some(at));
+    }
+    if let Servers::Shifting(count) = canon.servers {
+        canon.put(&(next_generation % u64::from(count)));
     }
 }
 
+fn switch(canon: &mut Canon, machine: &Machine, switch: &Switch) {
+    let Switch {
+        to,
+        reason,
+        end,
+        step,
+        caller,
+        force,
+        since,
+    } = switch;
+    canon.put(&(to, reason, end, step, force));
+    canon.put(&caller.is_some());
+    if let Some(id) = caller {
+        canon.caller(*id);
+    }
+    // Proofs say how they compare with it. A move that begins now is told from it by whether it began now too, or when the
+    // active was lost.
+    canon.put(&(*since == machine.now, *since == machine.lost_at));
+}
+
 fn member(canon: &mut Canon, member: &Member) {
-    use crate::machine::member::Health;
-    canon.put((member.id, member.weight, member.enabled));
-    canon.put((member.leaving.map(|(how, _)| how), member.outgoing));
-    canon.put((member.replaces, member.place));
-    canon.put(member.rules.health.interval);
-    canon.put(member.server);
-    canon.put(std::mem::discriminant(&member.link));
-    match &member.link {
+    let Member {
+        id,
+        weight,
+        rules,
+        enabled,
+        leaving,
+        outgoing,
+        replaces,
+        place,
+        link,
+        server,
+        health,
+        told,
+        check,
+        checked,
+        failures,
+        last_failure,
+        ticket,
+        tried,
+        excused,
+        mark,
+        broken,
+        window,
+        streak,
+        returned,
+    } = member;
+    canon.put(&(id, weight, enabled, outgoing, replaces, place));
+    canon.member_rules(rules);
+    canon.put(&leaving.map(|(how, _)| how));
+    if let Some((_, Some(caller))) = leaving {
+        canon.caller(*caller);
+    }
+    self::link(canon, link);
+    canon.put(server);
+    match health {
+        Health::Healthy { since } => canon.stable(*since),
+        Health::Unknown => canon.put(&1),
+        Health::Unhealthy { read_only } => canon.put(&(2, read_only)),
+    }
+    canon.put(&(told, check.is_some()));
+    if let Some(Check {
+        op,
+        next,
+        again,
+        discounted,
+    }) = check
+    {
+        canon.op(*op);
+        canon.until(Some(*next));
+        canon.put(&(again, discounted));
+    }
+    canon.put(&checked.is_some());
+    if let Some(at) = checked {
+        canon.ago(*at, SPACING);
+    }
+    // Pools see both, and the one that looks at the first has no use for more.
+    canon.put(&(*failures.min(&DOUBLINGS), ticket, tried));
+    // No pool of ours looks at when it was; those of users are not searched.
+    let _ = last_failure;
+    let Excused { dial, proof, check } = excused;
+    canon.put(&(dial, proof, check));
+    match mark {
+        // It is compared with the connection that is held: it is that one, or an older one.
+        Some(Mark::Announced(generation)) => canon.put(&(1, member.is(*generation))),
+        Some(Mark::Operator) => canon.put(&2),
+        None => canon.put(&0),
+    }
+    canon.put(broken);
+    let (of, samples) = window.parts();
+    canon.window(of, samples.iter().copied());
+    canon.put(streak);
+    canon.returned(*returned);
+}
+
+fn link(canon: &mut Canon, link: &Link) {
+    canon.put(&std::mem::discriminant(link));
+    match link {
         Link::Cold => {}
         Link::Dialling {
             generation,
@@ -121,63 +506,49 @@ fn member(canon: &mut Canon, member: &Member) {
             canon.put(discounted);
         }
         Link::Retiring { generation } => canon.generation(*generation),
-        Link::Open(open) => {
-            canon.generation(open.generation);
-            canon.put(open.stage);
-            canon.ago(Some(open.since), LONG_AGO);
-            canon.ago(open.proven, Duration::from_millis(50));
-            canon.put(open.task.map(|task| (task.kind, task.discounted)));
-            if let Some(task) = open.task {
-                canon.op(task.op);
+        Link::Open(Open {
+            generation,
+            since,
+            proven,
+            stage,
+            task,
+        }) => {
+            canon.generation(*generation);
+            canon.put(stage);
+            // A connection that lived for `reconnect.max` starts the count of failures anew.
+            canon.ago(*since, canon.horizon.reconnect);
+            canon.proven(*proven);
+            canon.put(&task.is_some());
+            if let Some(Task {
+                op,
+                kind,
+                discounted,
+            }) = task
+            {
+                canon.op(*op);
+                canon.put(&(kind, discounted));
             }
         }
     }
-    match member.health {
-        Health::Healthy { since } => canon.ago(Some(since), LONG_AGO),
-        Health::Unknown => canon.put(1),
-        Health::Unhealthy { read_only } => canon.put((2, read_only)),
-    }
-    canon.put((member.told, member.check.is_some()));
-    if let Some(check) = member.check {
-        canon.op(check.op);
-        canon.put((check.next.since(canon.now), check.again, check.discounted));
-    }
-    canon.ago(member.checked, Duration::from_millis(50));
-    canon.put((
-        member.failures.min(6),
-        member.tried,
-        member.excused,
-        member.broken,
-        member.streak,
-    ));
-    match member.mark {
-        Some(Mark::Announced(generation)) => {
-            let fresh = member
-                .open()
-                .is_some_and(|open| open.generation > generation);
-            canon.put((1, fresh));
-        }
-        Some(Mark::Operator) => canon.put(2),
-        None => {}
-    }
-    // Only bursts happen in the search, and each of them opens the breaker and empties the window.
-    canon.ago(member.returned, LONG_AGO);
 }
 
 fn flight(canon: &mut Canon, flight: Flight) {
-    canon.put(std::mem::discriminant(&flight));
+    canon.put(&std::mem::discriminant(&flight));
     match flight {
-        Flight::Dial(id, generation, op) | Flight::Check(id, generation, op) => {
-            canon.put(id);
+        Flight::Dial(id, generation, op)
+        | Flight::Check(id, generation, op)
+        | Flight::Late(id, generation, op)
+        | Flight::LateCheck(id, generation, op) => {
+            canon.put(&id);
             canon.generation(generation);
             canon.op(op);
         }
-        Flight::Late(id, generation, _) | Flight::Retire(id, generation) => {
-            canon.put(id);
+        Flight::Retire(id, generation) => {
+            canon.put(&id);
             canon.generation(generation);
         }
-        Flight::Task(work, id, generation, op) => {
-            canon.put((work, id));
+        Flight::Task(work, id, generation, op) | Flight::LateTask(work, id, generation, op) => {
+            canon.put(&(work, id));
             canon.generation(generation);
             canon.op(op);
         }

@@ -1,7 +1,7 @@
 //! The good world: what must come of every state once nothing fails any more, and how a group gets to rest.
 
 use super::event::Event;
-use super::world::{Flight, World};
+use super::world::World;
 use crate::config::Standby;
 use crate::machine::invariants::Violation;
 use crate::machine::member::{Mark, Member, Stage};
@@ -10,12 +10,12 @@ use crate::machine::{Input, MemberId, Phase, Time};
 impl World {
     /// From here on nothing fails: is there an active, with its standby, and is everybody answered, in bounded time?
     pub(in crate::machine) fn recovers(mut self) -> Result<(), Violation> {
-        const LONGEST: u64 = 400_000_000;
+        // Sixteen times the longest grace, an announcement, and room for the jitter.
+        const LONGEST: u64 = 1_000_000_000;
         let until = Time(self.machine.now.0 + LONGEST);
         self.faults = u8::MAX;
-        self.flight
-            .retain(|flight| !matches!(flight, Flight::Late(..)));
-        for _ in 0..20_000 {
+        self.flight.retain(|flight| !flight.is_late());
+        for _ in 0..40_000 {
             if self.is_well() {
                 return Ok(());
             }
@@ -32,8 +32,7 @@ impl World {
             }
             self.happen(event)
                 .map_err(|broken| format!("while recovering: {broken}"))?;
-            self.flight
-                .retain(|flight| !matches!(flight, Flight::Late(..)));
+            self.flight.retain(|flight| !flight.is_late());
         }
         Err(format!("never well again: {}", self.portrait()))
     }
@@ -59,7 +58,7 @@ impl World {
         let armed = others
             .filter(|member| member.stage() == Some(Stage::Standby) && !member.is_unhealthy())
             .count();
-        let wanted = match machine.rules.standby {
+        let wanted = match self.observer.rules().standby {
             Standby::All => 1,
             Standby::Count(count) => count as usize,
         };
@@ -74,8 +73,20 @@ impl World {
         });
         settled
             && machine.switch.is_none()
+            && self.is_home(active)
             && armed >= wanted.min(eligible)
             && self.stands_apart(active, wanted)
+    }
+
+    /// Traffic is where it belongs: with nobody heavier to go back to, unless the rules or an operator keep it.
+    fn is_home(&self, active: MemberId) -> bool {
+        let weight = |id| self.observer.weight(id);
+        let heavier = self.machine.members.iter().any(|member| {
+            weight(member.id) > weight(active)
+                && member.stays()
+                && member.mark != Some(Mark::Operator)
+        });
+        !heavier || !self.observer.returns()
     }
 
     /// No standby shares the active's server while another eligible member could be one: with all of them connected, at
@@ -94,14 +105,17 @@ impl World {
             .filter(|member| !twin(member))
             .filter(armed)
             .count();
-        let weight = machine.member(active).map(|active| active.weight);
+        let weight = self.observer.weight(active);
         let sharing = others()
             .filter(|member| twin(member))
             .filter(armed)
             // Kept for failback, and no standby's substitute.
-            .filter(|member| !machine.rules.failback.enabled || Some(member.weight) <= weight)
+            .filter(|member| {
+                !self.observer.rules().failback.enabled || self.observer.weight(member.id) <= weight
+            })
             .count();
-        let shares = machine.rules.standby != Standby::All && apart >= wanted && sharing > 0;
+        let shares =
+            self.observer.rules().standby != Standby::All && apart >= wanted && sharing > 0;
         apart >= wanted.min(could.count()) && !shares
     }
 

@@ -10,42 +10,52 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use crate::config::{Failback, LameDuckAction, Rules, Standby, Startup};
-use crate::machine::search::{Call, Event, Servers, World, nightly, weight};
+use crate::config::{
+    Failback, LameDuckAction, Rules, Standby, Startup, StartupPolicy, StartupTally, StartupVerdict,
+};
+use crate::machine::search::{Alphabet, Call, Event, Servers, World, nightly, weight};
 use crate::machine::{MemberId, NewMember};
 
+/// Numbers that say which of its few values each setting has; see [`Group::rules`].
 #[derive(Clone, Debug)]
 struct Group {
     weights: Vec<u8>,
     standby: Option<u32>,
-    redial: bool,
+    redial: u8,
     action: u8,
     failback: bool,
     grace: u8,
+    stable: u8,
     checked: bool,
     startup: u8,
     rotating: bool,
+    patient: bool,
     serves_again: bool,
     promotes_ahead: bool,
+    late: bool,
     servers: u8,
+    /// Zero: no jitter, and some rules are exact.
     seed: u64,
 }
 
 fn group() -> impl Strategy<Value = Group> {
     let rules = (
         proptest::option::of(0_u32..4),
-        any::<bool>(),
+        0_u8..3,
         0_u8..4,
         any::<bool>(),
         0_u8..3,
+        0_u8..3,
+        any::<bool>(),
         any::<bool>(),
     );
     let rest = (
-        0_u8..4,
+        0_u8..5,
         any::<bool>(),
         any::<bool>(),
-        any::<u64>(),
+        prop_oneof![Just(0), any::<u64>()],
         0_u8..6,
+        any::<bool>(),
         any::<bool>(),
     );
     (vec(1_u8..4, 1..=6), rules, rest).prop_map(|(weights, rules, rest)| Group {
@@ -55,23 +65,44 @@ fn group() -> impl Strategy<Value = Group> {
         action: rules.2,
         failback: rules.3,
         grace: rules.4,
-        checked: rules.5,
+        stable: rules.5,
+        checked: rules.6,
+        patient: rules.7,
         startup: rest.0,
         rotating: rest.1,
         serves_again: rest.2,
+        seed: rest.3,
         servers: rest.4,
         promotes_ahead: rest.5,
-        seed: rest.3,
+        late: rest.6,
     })
+}
+
+/// As many as a user may want, but for one.
+struct AllButOne;
+
+impl StartupPolicy for AllButOne {
+    fn decide(&self, tally: StartupTally) -> StartupVerdict {
+        if tally.available + 1 >= tally.total {
+            StartupVerdict::Ready
+        } else if tally.failed > 1 {
+            StartupVerdict::Fail
+        } else {
+            StartupVerdict::Wait
+        }
+    }
 }
 
 impl Group {
     fn rules(&self) -> Rules {
+        let millis =
+            |values: [u64; 3], which: u8| Duration::from_millis(values[usize::from(which)]);
         let mut rules = Rules {
             startup: match self.startup {
                 0 => Startup::One,
                 1 => Startup::Majority,
                 2 => Startup::All,
+                3 => Startup::Custom(Arc::new(AllButOne)),
                 _ => Startup::Lazy,
             },
             standby: self.standby.map_or(Standby::All, Standby::Count),
@@ -82,9 +113,11 @@ impl Group {
             },
             failback: Failback {
                 enabled: self.failback,
-                grace: Duration::from_secs([0, 5, 60][usize::from(self.grace)]),
+                grace: millis([0, 5_000, 30_000], self.grace),
+                stable: millis([0, 1_500, 10_000], self.stable),
                 ..Failback::default()
             },
+            loss_redial: millis([0, 50, 1_000], self.redial),
             ..Rules::default()
         };
         rules.lame_duck.action = match self.action {
@@ -93,11 +126,13 @@ impl Group {
             2 => LameDuckAction::DrainToPassive,
             _ => LameDuckAction::PassiveOnly,
         };
-        if !self.redial {
-            rules.loss_redial = Duration::ZERO;
-        }
         if !self.checked {
             rules.member.health.checks = Some(Vec::new());
+        }
+        if self.patient {
+            rules.member.reconnect.max = Duration::from_secs(1);
+            rules.member.breaker.min_failures = 20;
+            rules.member.health.interval = Duration::from_secs(5);
         }
         rules
     }
@@ -131,23 +166,30 @@ impl Group {
         };
         World::new(rules, capabilities, members, self.seed)
             .on(servers)
+            .with_late_answers(self.late)
             .begun()
     }
 }
 
-/// Most of what happens is good, or nothing would ever get far enough to go wrong in an interesting way.
-fn choose(world: &World, calls: &[Call], draw: u16) -> Option<Event> {
-    let mut events = world.enabled(calls);
-    let good = |event: &Event| matches!(event, Event::Well(_) | Event::Burst | Event::Wait);
+/// Most of what happens is good, or nothing would ever get far enough to go wrong in an interesting way. Now and then two
+/// things come in one batch.
+fn choose(world: &World, alphabet: &Alphabet, draw: u16) -> Vec<Event> {
+    let mut events = world.enabled(alphabet);
+    let good = |event: &Event| {
+        matches!(
+            event,
+            Event::Well(_) | Event::Burst | Event::Wait | Event::Rest
+        )
+    };
     match draw % 8 {
         0..5 => events.retain(good),
         5 | 6 => events.retain(|event| !matches!(event, Event::Call(_))),
         _ => events.retain(|event| !matches!(event, Event::Call(Call::Close)) || draw > 60_000),
     }
-    if events.is_empty() {
-        return None;
-    }
-    Some(events[usize::from(draw / 8) % events.len()])
+    let pick = |draw: u16| events.get(usize::from(draw) % events.len().max(1)).copied();
+    let first = pick(draw / 8);
+    let second = pick((draw / 8).wrapping_mul(31)).filter(|_| draw % 11 == 0);
+    first.into_iter().chain(second).collect()
 }
 
 /// Lets a history happen, then nothing but good. `tell` hears each step.
@@ -160,11 +202,13 @@ fn live(group: &Group, draws: &[u16], mut tell: impl FnMut(String)) -> Result<()
         Call::told(size + 2),
     ]
     .concat();
+    let alphabet = Alphabet::all(calls);
     for draw in draws {
-        if let Some(event) = choose(&world, &calls, *draw) {
-            let actions = world.happen(event)?;
+        let events = choose(&world, &alphabet, *draw);
+        if !events.is_empty() {
+            let actions = world.happen_at_once(&events)?;
             tell(format!(
-                "{event:?}\n   => {actions:?}\n   {}",
+                "{events:?}\n   => {actions:?}\n   {}",
                 world.portrait()
             ));
         }

@@ -97,6 +97,7 @@ impl Story {
                 rules: Arc::new(rules.member.clone()),
             })
             .collect();
+        let observer = Observer::new(Arc::new(rules.clone()), &members);
         Self {
             machine: Machine::new(
                 Arc::new(rules.clone()),
@@ -105,7 +106,7 @@ impl Story {
                 seed,
             ),
             rules,
-            observer: Observer::default(),
+            observer,
             manners: vec![Manner::default(); weights.len() + 5],
             servers: vec![None; weights.len() + 5],
             due: BTreeMap::new(),
