@@ -5,7 +5,7 @@
 //! for longer than it would wait for an active. Where only an answer is missing the wait is shorter: the engine proves the
 //! connection, and if that is well nothing will move.
 
-use backend_api::{Epoch, Error, Slot};
+use backend_api::{Epoch, Error, ErrorKind, Slot};
 use tokio::time::Instant;
 
 /// An attempt that failed, as far as the next one depends on it.
@@ -75,8 +75,18 @@ pub(crate) async fn next<C>(
         Ok(Ok(())) => Next::Attempt,
         // A member that looks for its next server is active all the while, and says itself what is missing.
         Ok(Err(reason)) if past.unsent && within.is_none() => Next::NoActive(reason),
+        // The slot waits as long from now on as the operation from its first failure on: this may be over first.
+        Err(_elapsed) if past.unsent && within.is_none() => Next::NoActive(nobody_else(slot)),
         Ok(Err(_)) | Err(_) => Next::Failed,
     }
+}
+
+/// Why there is no other active.
+fn nobody_else<C>(slot: &Slot<C>) -> Error {
+    slot.try_lease().err().unwrap_or_else(|| {
+        let text = "no other member became active within the time allowed";
+        Error::new(ErrorKind::NoActive, text)
+    })
 }
 
 /// Whether the active is still the same when the engine has proven it. Without any active there is more to wait for.
@@ -106,5 +116,61 @@ async fn elsewhere<C>(
             moved = moved => moved,
             () = within.next() => Ok(()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use backend_api::Generation;
+    use backend_api::engine::SlotOwner;
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Within for Nothing {
+        async fn next(&self) {
+            std::future::pending().await
+        }
+
+        fn is_under_way(&self) -> bool {
+            false
+        }
+    }
+
+    // What was never sent says that an active is missing, whichever of the two bounds is over first.
+    #[tokio::test]
+    async fn the_bound_of_the_whole_operation_says_what_the_slot_would_say() {
+        for active in [true, false] {
+            let absent = Error::new(ErrorKind::NoActive, "killed");
+            let (mut owner, slot) = SlotOwner::new(Duration::from_secs(60), absent.clone());
+            owner.activate(&"east".into(), Generation(1), &(), || {});
+            let lease = slot.try_lease().unwrap();
+            let epoch = lease.epoch();
+            drop(lease);
+            if !active {
+                owner.clear(absent);
+            }
+            for unsent in [true, false] {
+                let past = Past {
+                    epoch,
+                    again: true,
+                    unsent,
+                    doubtful: false,
+                };
+                let mut deadline = Some(Instant::now() + Duration::from_millis(5));
+                let next = next(&slot, past, None::<&Nothing>, &mut deadline).await;
+                match next {
+                    Next::NoActive(reason) => {
+                        assert!(unsent);
+                        assert_eq!(reason.kind(), ErrorKind::NoActive);
+                        assert_eq!(reason.message() == "killed", !active, "{reason}");
+                    }
+                    other => assert!(!unsent, "{other:?}"),
+                }
+            }
+        }
     }
 }

@@ -277,7 +277,7 @@ impl Connection {
     /// Ends every socket and task of the connection. When it returns they are closed.
     pub(crate) async fn retire(&self) {
         self.inner.line.retire();
-        locked(&self.inner.idle).clear();
+        // Those of the idle dedicated sockets are among them.
         self.inner.tasks.end().await;
         let ending = locked(&self.inner.ending).take();
         if let Some(ending) = ending {

@@ -262,3 +262,55 @@ impl ConnectionLike for Node {
         0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPERATION: Duration = Duration::from_millis(40);
+
+    fn driven() -> Driven {
+        Driven {
+            ended: Arc::default(),
+            task: tokio::spawn(std::future::pending::<()>()).abort_handle(),
+            silent: Mutex::default(),
+            is_silent: AtomicBool::new(false),
+        }
+    }
+
+    /// Longer than the quarter of an operation.
+    async fn pause() {
+        tokio::time::sleep(OPERATION).await;
+    }
+
+    #[tokio::test]
+    async fn the_socket_of_a_silent_node_is_given_up_at_the_second_late_answer() {
+        let node = driven();
+        node.late(OPERATION);
+        pause().await;
+        assert!(
+            !node.task.is_finished(),
+            "one late answer is a slow command"
+        );
+        node.late(OPERATION);
+        pause().await;
+        assert!(node.task.is_finished());
+    }
+
+    #[tokio::test]
+    async fn an_answer_in_between_says_that_somebody_is_there() {
+        let node = driven();
+        for _ in 0..3 {
+            node.late(OPERATION);
+            pause().await;
+            node.answered();
+        }
+        assert!(!node.task.is_finished());
+        // Those that were sent together are late together.
+        for _ in 0..3 {
+            node.late(Duration::from_secs(3600));
+        }
+        pause().await;
+        assert!(!node.task.is_finished());
+    }
+}

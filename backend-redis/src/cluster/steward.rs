@@ -56,12 +56,17 @@ pub(crate) async fn look(link: &mut Link, name: &Address) -> Result<(), Error> {
             return Err(Error::new(ErrorKind::Unhealthy, text));
         }
     };
-    let answers: Vec<Value> = match answers {
+    let answers = match answers {
         Value::Map(answers) => answers.into_iter().map(|(_node, answer)| answer).collect(),
         Value::Array(answers) => answers,
         answer => vec![answer],
     };
-    // Of those that redis-rs has a socket to. One that is gone may be missing, and the others do not know it yet.
+    judged(&answers, name)
+}
+
+/// What the answers of the masters to CLUSTER INFO say. They are those of the masters that redis-rs has a socket to: one that
+/// is gone may be missing, and the others do not know it yet.
+fn judged(answers: &[Value], name: &Address) -> Result<(), Error> {
     let told: Vec<_> = answers.iter().filter_map(text).collect();
     let is_forbidden =
         |answer: &Value| matches!(answer, Value::ServerError(error) if error.code() == "NOPERM");
@@ -164,5 +169,43 @@ impl Steward {
                 let text = format!("a master of {name} does not answer");
                 Err(Error::new(ErrorKind::Timeout, text))
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(state: &str, masters: usize) -> Value {
+        let text =
+            format!("cluster_enabled:1\r\ncluster_state:{state}\r\ncluster_size:{masters}\r\n");
+        Value::BulkString(text.into_bytes())
+    }
+
+    fn refused(code: &str) -> Value {
+        let error: Result<Value, _> =
+            redis::parse_redis_value(format!("-{code} no\r\n").as_bytes());
+        error.unwrap()
+    }
+
+    #[test]
+    fn all_masters_have_to_answer_and_to_be_well() {
+        let name = Address::Tcp("home".to_owned(), 7000);
+        let judged = |answers: &[Value]| match judged(answers, &name) {
+            Ok(()) => "well".to_owned(),
+            Err(error) => format!("{:?}: {}", error.kind(), error.message()),
+        };
+        let down = "Unhealthy: home:7000 is down, or serves only some of its slots";
+        assert_eq!(judged(&[info("ok", 2), info("ok", 2)]), "well");
+        assert_eq!(judged(&[info("ok", 2), info("fail", 2)]), down);
+        assert_eq!(judged(&[info("ok", 2), refused("LOADING")]), down);
+        assert_eq!(judged(&[]), down);
+        // One of three has no socket any more, and the others do not know yet that it is gone.
+        assert_eq!(
+            judged(&[info("ok", 3), info("ok", 3)]),
+            "Lost: only 2 masters of home:7000 answer"
+        );
+        // Who may not ask takes an answer as one: the node is there.
+        assert_eq!(judged(&[refused("NOPERM"), refused("NOPERM")]), "well");
     }
 }

@@ -333,3 +333,6 @@ fn leave_word(kind: Kind) -> &'static str {
         Kind::Shard => "SUNSUBSCRIBE",
     }
 }
+
+#[cfg(test)]
+mod tests;

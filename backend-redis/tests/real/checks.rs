@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use backend_api::{Backend, Error, ErrorKind};
 use backend_redis::{Redis, Settings};
 
+use crate::connect::scripted;
 use crate::proofs::check;
 use crate::server::Server;
 use crate::stand_in::{Link, StandIn};
@@ -124,6 +125,22 @@ pub(crate) async fn write_read<B: Backend<Settings = Settings>>(backend: B) {
     server.demote().await;
     let replica = check(&engine, &link, "write-read").await.unwrap_err();
     assert_eq!(replica.kind(), ErrorKind::ReadOnly, "{replica}");
+    // A server that reads back something else, such as a proxy that mixes up answers.
+    let settings = scripted(&[
+        ("HELLO", "%1\r\n$5\r\nproto\r\n:3\r\n"),
+        ("PING", "+PONG\r\n"),
+        ("CLIENT", ":1\r\n"),
+        ("INFO", "$19\r\nredis_version:7.0.1\r\n"),
+        ("ROLE", "*1\r\n$6\r\nmaster\r\n"),
+        ("MULTI", "+OK\r\n"),
+        ("SET", "+QUEUED\r\n"),
+        ("GET", "+QUEUED\r\n"),
+        ("EXEC", "*2\r\n+OK\r\n$5\r\nother\r\n"),
+    ]);
+    let other = engine.connect("other", settings.await).await.unwrap();
+    let error = check(&engine, &other, "write-read").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unhealthy);
+    assert!(error.message().contains("what was just written"), "{error}");
     let names: Vec<_> = engine
         .backend
         .checks()

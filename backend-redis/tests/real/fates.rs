@@ -272,6 +272,9 @@ async fn interrupted(rows: &mut Vec<Row>) {
         Some(ErrorKind::Timeout),
         None,
     ));
+    // Its own socket did not open, so nothing was sent, and nobody else became active.
+    let pop = line::<()>(&frozen.client, "BLPOP q 1").await;
+    rows.push(row("no socket in time", pop, Some(ErrorKind::Timeout), NOT));
     // Given up by its caller it says nothing, and it is still carried out.
     let given_up = line::<()>(&frozen.client, "SET given up");
     let given_up = tokio::time::timeout(Duration::from_millis(30), given_up).await;

@@ -30,6 +30,7 @@ async fn retiring_closes_the_socket_while_clones_are_held() {
 #[tokio::test]
 async fn operations_in_flight_end_with_retired_and_their_fate() {
     let mut pair = Pair::start(Redis::builder()).await;
+    let (tally, _) = pair.engine.activate(&pair.on_east.clone());
     pair.east.freeze();
     let mut writer = pair.client.clone();
     let write = tokio::spawn(async move { writer.incr::<_, _, i64>("k", 1).await });
@@ -47,6 +48,7 @@ async fn operations_in_flight_end_with_retired_and_their_fate() {
         None,
         "a read runs on the next"
     );
+    assert_eq!(tally.totals(), (0, 0), "its end was the engine's own doing");
     pair.east.thaw();
 }
 

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use backend_api::ErrorKind;
-use backend_redis::{Redis, Settings};
+use backend_api::{ErrorKind, Fate};
+use backend_redis::{FailoverConnection, Redis, Settings};
 use redis::AsyncCommands;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -44,8 +44,12 @@ impl Sentinel {
         *self.word.lock().unwrap() = (master.port, epoch);
     }
 
+    fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
     fn settings(&self) -> Settings {
-        Settings::sentinel("mymaster", [format!("redis://127.0.0.1:{}", self.port)])
+        Settings::sentinel("mymaster", [self.url()])
     }
 
     async fn is_asked_again(&self) {
@@ -124,6 +128,49 @@ async fn a_word_of_an_older_epoch_is_not_followed_and_one_of_a_newer_is() {
         assert!(begun.elapsed() < BOUND, "it is followed");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+    engine.retire(&link).await;
+}
+
+// The same where another socket is needed: whoever is asked first may be the one that is behind.
+#[tokio::test]
+async fn a_lost_master_is_not_looked_for_where_a_sentinel_that_is_behind_says() {
+    let (east, west) = (Server::start().await, Server::start().await);
+    let behind = Sentinel::start(&east, 5).await;
+    let current = Sentinel::start(&east, 5).await;
+    let (mut engine, mut client) = StandIn::new(Redis::builder());
+    let settings = Settings::sentinel("mymaster", [behind.url(), current.url()]);
+    let link = engine.bring_up("east", settings).await;
+    behind.says(&west, 4);
+    let killed: i64 = east.ask("CLIENT KILL TYPE normal SKIPME yes").await;
+    assert_eq!(killed, 1);
+    let begun = Instant::now();
+    while let Err(error) = client.set::<_, _, ()>("key", "value").await {
+        assert!(begun.elapsed() < BOUND, "{error}");
+    }
+    assert_eq!(east.ask::<i64>("EXISTS key").await, 1);
+    assert_eq!(west.ask::<i64>("EXISTS key").await, 0);
+    engine.retire(&link).await;
+}
+
+#[tokio::test]
+async fn what_is_under_way_ends_with_the_socket_to_a_master_that_is_left() {
+    let (east, west) = (Server::start().await, Server::start().await);
+    let sentinel = Sentinel::start(&east, 5).await;
+    let (mut engine, mut client) = StandIn::new(Redis::builder());
+    engine.operation = BOUND * 3;
+    let link = engine.bring_up("east", sentinel.settings()).await;
+    east.freeze();
+    let begun = Instant::now();
+    let (answer, ()) = tokio::join!(client.set::<_, _, ()>("key", "value"), async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        sentinel.says(&west, 6);
+    });
+    let took = begun.elapsed();
+    east.thaw();
+    let error = answer.unwrap_err();
+    let cause = FailoverConnection::cause(&error).unwrap();
+    assert_eq!(cause.fate(), Some(Fate::MayHaveBeenApplied), "{cause:?}");
+    assert!(took < BOUND, "{took:?}");
     engine.retire(&link).await;
 }
 

@@ -114,7 +114,6 @@ impl Machine {
             task: None,
         });
         member.server = server;
-        member.health = Health::Unknown;
         member.checked = None;
         member.excused.dial = false;
         self.timers.clear(Timer::Connect(id));

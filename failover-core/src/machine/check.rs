@@ -86,7 +86,6 @@ impl Machine {
             return;
         };
         member.check = None;
-        let unbroken = member.health;
         let verdict = match verdict {
             Verdict::Unhealthy { read_only: false } if check.discounted => Verdict::Inconclusive,
             other => other,
@@ -101,9 +100,7 @@ impl Machine {
                 self.set_health(id, Health::Unhealthy { read_only });
             }
             Verdict::Healthy => {
-                if !matches!(unbroken, Health::Healthy { .. }) {
-                    self.set_health(id, Health::Healthy { since: now });
-                }
+                self.set_health(id, Health::Healthy { since: now });
                 self.passed(id);
             }
         }
@@ -121,6 +118,7 @@ impl Machine {
             member.is_healthy(),
             matches!(health, Health::Healthy { .. }),
         );
+        // Health that goes on is unbroken since its first check.
         if !(was && is) {
             member.health = health;
         }

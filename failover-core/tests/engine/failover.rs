@@ -1,6 +1,6 @@
 //! Failover on what is known of the members' health, and how it is told.
 
-use failover_core::api::{ErrorKind, Fate};
+use failover_core::api::{ErrorKind, Fate, MemberName};
 use failover_core::event::{EventKind, Kind, Reason};
 use failover_core::status::Link;
 
@@ -207,4 +207,18 @@ async fn a_lease_given_up_after_its_time_is_a_suspicion_too() {
         assert_eq!(group.server("a").proofs() - before, proofs, "{held:?}");
         group.end().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_promotion_is_told_whose_connection_carried_the_traffic() {
+    // Whatever a backend brings over comes from there, also when that connection is gone.
+    let group = Setup::new(&["a", "b"]).open_whole().await;
+    group.switch_to("b").await.unwrap();
+    settle().await;
+    group.server("b").kill();
+    group.until_active("a", secs(1)).await;
+    let promotions = group.memory.promotions().into_iter();
+    let from: Vec<Option<MemberName>> = promotions.map(|one| one.from).collect();
+    assert_eq!(from, [None, Some("a".into()), Some("b".into())]);
+    group.end().await;
 }

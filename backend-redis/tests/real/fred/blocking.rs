@@ -110,3 +110,13 @@ async fn through_fred_a_demotion_ends_a_pop_and_it_waits_on_the_next() {
     let () = pair.west.ask("RPUSH q v").await;
     assert_eq!(popping.await.unwrap().unwrap().1, "v");
 }
+
+#[tokio::test]
+async fn through_fred_a_pop_whose_client_does_not_open_says_that_nothing_was_sent() {
+    let pair = Pair::over(replay(Replay::All), Duration::from_millis(100)).await;
+    pair.east.freeze();
+    let error = pop(&pair.client).await.unwrap_err();
+    pair.east.thaw();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert_eq!(error.fate(), Some(Fate::NotApplied), "{error}");
+}

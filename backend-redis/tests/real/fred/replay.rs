@@ -88,6 +88,16 @@ async fn through_fred_what_was_never_sent_runs_on_the_next_active_under_every_po
 }
 
 #[tokio::test]
+async fn through_fred_what_was_never_sent_says_that_another_active_is_missing() {
+    let mut pair = pair(Fred::new()).await;
+    pair.east.kill();
+    assert!(matches!(pair.engine.hear().await, Signal::Lost(_)));
+    let error = pair.client.run(incr).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoActive, "{error}");
+    assert_eq!(error.fate(), Some(Fate::NotApplied), "{error}");
+}
+
+#[tokio::test]
 async fn through_fred_without_any_active_the_error_says_so_in_time() {
     let mut pair = pair(Fred::new()).await;
     pair.east.kill();

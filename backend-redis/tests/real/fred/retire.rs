@@ -59,6 +59,7 @@ async fn through_fred_retiring_leaves_no_socket_and_no_task_while_clients_are_he
 #[tokio::test]
 async fn through_fred_operations_in_flight_end_with_retired_and_their_fate() {
     let mut pair = pair(Fred::new()).await;
+    let (tally, _) = pair.engine.activate(&pair.on_east.clone());
     pair.east.freeze();
     let writer = pair.client.clone();
     let write = tokio::spawn(async move {
@@ -87,6 +88,7 @@ async fn through_fred_operations_in_flight_end_with_retired_and_their_fate() {
         None,
         "a read runs on the next"
     );
+    assert_eq!(tally.totals(), (0, 0), "its end was the engine's own doing");
     pair.east.thaw();
 }
 

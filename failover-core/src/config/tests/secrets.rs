@@ -14,6 +14,8 @@ fn env(name: &str) -> Option<String> {
         "PASSWORD" => Some(SECRET.to_owned()),
         "HOST" => Some("east.example".to_owned()),
         "EMPTY" => Some(String::new()),
+        // A part of another secret.
+        "PART" => Some(SECRET[..4].to_owned()),
         "TRICKY" => Some("${PASSWORD}".to_owned()),
         _ => None,
     }
@@ -87,6 +89,10 @@ fn no_error_repeats_a_secret() {
         (
             member("url = 'http://${PASSWORD}@x'"),
             "f.toml:1:1: member `east`: \"http://***@x\" is no test:// URL (replay )",
+        ),
+        (
+            member("url = 'http://${PART}:${PASSWORD}@x'"),
+            "f.toml:1:1: member `east`: \"http://***:***@x\" is no test:// URL (replay )",
         ),
         (
             member("url = 'test://x'\nmode = '${PASSWORD}'"),

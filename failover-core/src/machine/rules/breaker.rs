@@ -88,8 +88,7 @@ impl Machine {
             return;
         }
         member.broken = true;
-        member.window.clear();
-        // If traffic moves away, the grace that begins then takes its place.
+        // If traffic moves away, the grace that begins then holds it open for as long as that lasts.
         self.timers
             .set(Timer::Breaker(id), now + grace.max(SOONEST));
         self.tell(News::Breaker(id, true));
@@ -112,6 +111,7 @@ impl Machine {
             return;
         };
         member.broken = false;
+        // What it counted until now is the reason for which it was open.
         member.window.clear();
         self.tell(News::Breaker(id, false));
     }

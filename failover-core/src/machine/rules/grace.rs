@@ -60,8 +60,5 @@ impl Machine {
         if !length.is_zero() {
             self.timers.set(Timer::Grace(id), now + length);
         }
-        if let Some(member) = self.member(id).filter(|member| member.broken) {
-            self.timers.set(Timer::Breaker(member.id), now + length);
-        }
     }
 }

@@ -140,3 +140,46 @@ fn it_outlives_the_connection_but_not_the_count() {
     story.run(100);
     assert!(story.member(1).broken);
 }
+
+#[test]
+fn what_was_counted_while_it_was_open_is_forgotten_when_it_closes() {
+    // P85
+    let mut story = Story::started(&[1.0], |rules| {
+        rules.failback.grace = Duration::from_secs(1);
+        rules.member.breaker.window = Duration::from_secs(3600);
+    });
+    story.outcomes(0, 0, 100);
+    story.outcomes(0, 0, 100);
+    story.run(3_000);
+    assert!(!story.member(0).broken);
+    story.outcomes(0, 0, 9);
+    assert!(!story.member(0).broken);
+    story.outcomes(0, 0, 1);
+    assert!(story.member(0).broken);
+}
+
+#[test]
+fn a_broken_connection_is_replaced_after_its_drain() {
+    // What fails may be the connection itself.
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
+    let old = story.generation(0);
+    story.outcomes(0, 0, 100);
+    story.run(100);
+    assert_eq!(story.told(News::DrainEnded(MemberId(0), false)), 1);
+    assert!(story.member(0).generation.is_some());
+    assert_ne!(story.generation(0), old);
+}
+
+#[test]
+fn a_doubled_grace_holds_it_open_for_as_long() {
+    // P72, P94
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
+    story.outcomes(0, 0, 100);
+    story.run(80_000);
+    assert_eq!(story.active(), Some(0));
+    story.outcomes(0, 0, 100);
+    story.run(119_000);
+    assert!(story.member(0).broken);
+    story.run(2_000);
+    assert!(!story.member(0).broken);
+}

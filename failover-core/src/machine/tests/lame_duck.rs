@@ -268,3 +268,19 @@ fn rehoming_all_standbys_leaves_one_until_another_stands_by() {
         assert_eq!(story.dials(id), 1);
     }
 }
+
+#[test]
+fn an_announcement_does_not_take_the_place_of_an_operators_mark() {
+    let mut story = Story::started(&[1.0], |_| {});
+    story.call(Request::Mark(MemberId(0)));
+    story.lame_duck(0);
+    // Neither time clears it, nor a fresh connection.
+    story.run(300_000);
+    assert!(story.member(0).lame_duck);
+    story.lost(0);
+    story.run(1_000);
+    assert_eq!(story.active(), Some(0));
+    assert!(story.member(0).lame_duck);
+    story.call(Request::ClearMark(MemberId(0)));
+    assert!(!story.member(0).lame_duck);
+}

@@ -8,8 +8,8 @@ use std::time::Duration;
 use backend_api::{Candidate, Pool, Role, Weighted};
 
 use super::story::{REFUSED, Reply, Story};
-use crate::config::{Rules, Standby};
-use crate::machine::{Action, LinkView, News, Time};
+use crate::config::{LameDuckAction, Rules, Standby};
+use crate::machine::{Action, LinkView, MemberId, News, Request, Time};
 
 fn counted(rules: &mut Rules) {
     rules.standby = Standby::Count(1);
@@ -174,7 +174,7 @@ fn a_round_ends_also_when_its_last_member_leaves() {
     down(&mut story, 2);
     story.manner(1).dial = Reply::Never;
     story.run(300);
-    story.call(crate::machine::Request::Remove(crate::machine::MemberId(1)));
+    story.call(Request::Remove(MemberId(1)));
     story.revive(0);
     story.run(30_000);
     assert_eq!(story.active(), Some(0));
@@ -295,4 +295,40 @@ fn many_missing_standbys_are_dialled_in_one_pass() {
     assert!(dialled.iter().copied().eq(1..=60), "{dialled:?}");
     let asked = pool.0.load(Relaxed);
     assert!(asked < 64 * 8, "asked {asked} times for 60");
+}
+
+#[test]
+fn the_marked_are_dialled_last_in_every_round() {
+    let mut story = Story::started(&[1.0, 0.9, 0.8], |rules| {
+        counted(rules);
+        rules.lame_duck.action = LameDuckAction::None;
+    });
+    story.call(Request::Mark(MemberId(0)));
+    down(&mut story, 3);
+    story.run(30_000);
+    let dialled: Vec<u32> = story
+        .log
+        .iter()
+        .filter_map(|(_, action)| match action {
+            Action::Connect(id, ..) => Some(id.0),
+            _ => None,
+        })
+        .collect();
+    // The standby was tried already when the active was lost.
+    assert_eq!(dialled[..8], [2, 0, 1, 2, 0, 1, 2, 0]);
+}
+
+#[test]
+fn once_degraded_only_an_armed_standby_makes_the_group_whole() {
+    // N42: one that is dialled for the first time may never come.
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
+    story.kill(1);
+    assert_eq!(story.told(News::Degraded), 1);
+    story.manner(2).dial = Reply::Well(500);
+    story.call(Request::Add(story.newcomer(2, 0.2)));
+    story.run(499);
+    assert_eq!(story.link(2), LinkView::Connecting);
+    assert_eq!(story.told(News::Whole), 0);
+    story.run(1);
+    assert_eq!(story.told(News::Whole), 1);
 }

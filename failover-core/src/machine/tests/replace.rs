@@ -1,10 +1,7 @@
-//! Members that are replaced, phased out, or given other rules: what a new configuration asks for.
-
-use std::sync::Arc;
-use std::time::Duration;
+//! Members that are replaced or phased out: what a new configuration asks for.
 
 use super::story::{READ_ONLY, REFUSED, Reply, Story, UNHEALTHY};
-use crate::config::{MemberRules, Rules, Standby};
+use crate::config::Standby;
 use crate::machine::{
     Action, Answer, LinkView, MemberId, News, Reason, Refusal, Request, RequestId,
 };
@@ -282,70 +279,34 @@ fn a_phase_out_can_be_taken_back() {
     assert_eq!(story.ids(), [0, 1]);
 }
 
-fn health(change: impl FnOnce(&mut MemberRules)) -> Arc<MemberRules> {
-    let mut rules = MemberRules::default();
-    change(&mut rules);
-    Arc::new(rules)
+#[test]
+fn an_operators_mark_goes_with_the_place() {
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
+    story.call(Request::Mark(MemberId(1)));
+    story.replace(1, 2);
+    assert_eq!(story.ids(), [0, 2]);
+    assert!(story.member(2).lame_duck);
+    story.run(300_000);
+    assert!(story.member(2).lame_duck);
+    assert_eq!(story.dials(2), 0);
+    story.call(Request::ClearMark(MemberId(2)));
+    assert_eq!(story.link(2), LinkView::Standby);
 }
 
 #[test]
-fn a_members_rules_change_under_its_connection() {
-    let mut story = Story::started(&[1.0, 0.5], |rules| {
-        rules.member.health.interval = Duration::from_secs(3600);
-    });
-    story.run(1_000);
-    story.log.clear();
-    let checks = |action: &Action| matches!(action, Action::Check(MemberId(1), ..));
-    story.run(10_000);
-    assert_eq!(story.count(checks), 0);
-    let rules = health(|rules| rules.health.interval = Duration::from_secs(1));
-    let changed = story.call(Request::SetRules(MemberId(1), rules));
-    assert_eq!(story.answer(changed), DONE);
-    story.run(10_000);
-    assert_eq!(story.count(checks), 11);
-    // What makes a connection healthy at all is not changed under it.
-    let rules = health(|rules| rules.health.checks = Some(Vec::new()));
-    let refused = story.call(Request::SetRules(MemberId(1), rules));
-    assert_eq!(
-        story.answer(refused),
-        Some(Answer::Refused(Refusal::NotEligible(MemberId(1))))
-    );
-}
-
-#[test]
-fn nobody_waits_for_a_delay_that_the_new_rules_would_not_set() {
-    let mut story = Story::started(&[1.0, 0.5], |rules| {
-        rules.member.reconnect.initial = Duration::from_secs(3600);
-        rules.member.reconnect.max = Duration::from_secs(3600);
-    });
+fn a_removal_that_has_nowhere_to_go_leaves_the_replacement_alone() {
+    // P115: it is refused, and nothing is changed.
+    let mut story = Story::started(&[1.0, 0.5], |_| {});
     story.kill(1);
-    assert!(story.member(1).next_dial > Some(Duration::from_secs(1000)));
-    story.call(Request::SetRules(MemberId(1), health(|_| {})));
-    story.revive(1);
-    story.run(10_000);
-    assert_eq!(story.link(1), LinkView::Standby);
-}
-
-#[test]
-fn group_rules_change_what_is_decided_next() {
-    let mut story = Story::started(&[1.0, 0.5, 0.2], |_| {});
-    let rules = Rules {
-        standby: Standby::Count(1),
-        startup: crate::config::Startup::All,
-        ..Rules::default()
-    };
-    let changed = story.call(Request::SetGroupRules(Arc::new(rules.clone())));
-    assert_eq!(story.answer(changed), DONE);
-    assert_eq!(story.link(2), LinkView::Cold);
-    // A failback that was on its way is looked at again.
-    story.kill(0);
-    story.run(100);
-    story.revive(0);
-    story.run(55_000);
-    assert_eq!(story.active(), Some(1));
-    let mut rules = rules;
-    rules.failback.enabled = false;
-    story.call(Request::SetGroupRules(Arc::new(rules)));
-    story.run(600_000);
-    assert_eq!(story.active(), Some(1));
+    story.manner(2).promote = Reply::Well(100);
+    story.replace(0, 2);
+    story.run(50);
+    assert_eq!(story.machine.view().switching_to, Some(MemberId(2)));
+    let removed = story.call(Request::Remove(MemberId(0)));
+    assert_eq!(
+        story.answer(removed),
+        Some(Answer::Refused(Refusal::NoStandby))
+    );
+    story.run(50);
+    assert_eq!(story.moves(), [(100, Some(0), 2, Reason::Reconfigured)]);
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::story::{REFUSED, Reply, Story, UNHEALTHY};
-use crate::config::Standby;
 use crate::machine::{
     Action, Answer, End, Kind, LinkView, MemberId, News, Reason, Refusal, Request,
 };
@@ -228,25 +227,6 @@ fn the_loss_of_the_active_makes_the_move_under_way_the_failover() {
 }
 
 #[test]
-fn a_cold_target_is_dialled_for_the_move_and_not_for_ever() {
-    let mut story = Story::started(&[1.0, 0.5, 0.2], |rules| rules.standby = Standby::Count(1));
-    let call = story.switch_to(2);
-    assert_eq!(story.answer(call), moved(0, 2));
-    assert_eq!(story.active(), Some(2));
-    let mut hung = Story::started(&[1.0, 0.5, 0.2], |rules| rules.standby = Standby::Count(1));
-    hung.manner(2).dial = Reply::Never;
-    let call = hung.switch_to(2);
-    hung.run(2_500);
-    assert_eq!(hung.answer(call), refused(Refusal::Aborted(MemberId(2))));
-    // A proof that fails at once is no reason to dial again and again.
-    let mut bad = Story::started(&[1.0, 0.5, 0.2], |rules| rules.standby = Standby::Count(1));
-    bad.manner(2).prove = REFUSED;
-    let call = bad.switch_to(2);
-    assert_eq!(bad.answer(call), refused(Refusal::Aborted(MemberId(2))));
-    assert_eq!(bad.dials(2), 1);
-}
-
-#[test]
 fn a_target_that_turns_unhealthy_on_the_way_is_given_up() {
     let mut story = Story::started(&[1.0, 0.5], |_| {});
     story.manner(1).promote = Reply::Well(300);
@@ -280,21 +260,4 @@ fn the_kind_of_each_move_is_told() {
     story.run(200);
     story.kill(0);
     assert_eq!(kinds(&story), [Kind::Steal, Kind::Drain, Kind::Failover]);
-}
-
-#[test]
-fn a_cold_target_that_failed_long_ago_is_tried_again() {
-    let mut story = Story::started(&[1.0, 0.5, 0.2], |rules| rules.standby = Standby::Count(1));
-    story.kill(1);
-    story.run(60_000);
-    story.revive(1);
-    story.run(60_000);
-    let cold = if story.link(1) == LinkView::Cold {
-        1
-    } else {
-        2
-    };
-    let call = story.switch_to(cold);
-    story.run(100);
-    assert_eq!(story.answer(call), moved(0, cold));
 }
