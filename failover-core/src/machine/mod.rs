@@ -34,6 +34,8 @@ mod io;
 mod link;
 mod member;
 mod mutation;
+#[cfg(test)]
+mod play;
 mod random;
 mod reconsider;
 mod redial;
