@@ -39,8 +39,7 @@ impl Stage<'_> {
             Change::Is(host, state) => hosts[host].state = state,
             Change::Endures(host, most) => hosts[host].endurance = most,
             Change::TwoAddresses(host) => hosts[host].take_two_addresses(),
-            Change::Round(host, round) => hosts[host].round = round,
-            Change::Loss(host, percent) => hosts[host].loss = percent,
+            Change::Strain(host) => hosts[host].strained = true,
             Change::LameDuck(host) => {
                 hosts[host].lame = true;
                 for (generation, member) in self.world.lines_of(host) {
@@ -91,8 +90,7 @@ impl Change {
             Change::TwoAddresses(host) => {
                 format!("the name of server {host} has two addresses, one of them silent")
             }
-            Change::Round(host, round) => format!("a round trip to server {host} takes {round} ms"),
-            Change::Loss(host, percent) => format!("server {host} loses {percent} % of packets"),
+            Change::Strain(host) => format!("checks of server {host} fail under traffic"),
             Change::LameDuck(host) => format!("server {host} announces its end"),
             Change::Leads(member, host) => format!("the name of m{member} leads to server {host}"),
             Change::Call(call) => format!("an operator calls {call:?}"),

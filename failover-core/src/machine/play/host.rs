@@ -71,8 +71,14 @@ pub(super) enum State {
     Sick,
 }
 
-/// How long a lost packet holds up its connection: the shortest time after which a kernel sends again.
+/// After a round trip and this much, a kernel sends a lost packet again.
 const RESENT: u64 = 200;
+
+/// The same for the first packet of a connection, of which no round trip is known.
+const DIALLED_AGAIN: u64 = 1000;
+
+/// A strained server has had traffic within this.
+const STRAINED: u64 = 500;
 
 #[derive(Clone, Debug)]
 pub(super) struct Host {
@@ -89,6 +95,9 @@ pub(super) struct Host {
     /// Its name has two addresses, of which the one that is tried first is silent.
     pub(super) two_addresses: bool,
     pub(super) lame: bool,
+    /// Its checks fail while it has traffic.
+    pub(super) strained: bool,
+    busy: u64,
     dials: u64,
 }
 
@@ -104,6 +113,8 @@ impl Host {
             endurance: None,
             two_addresses: false,
             lame: false,
+            strained: false,
+            busy: 0,
             dials: 0,
         }
     }
@@ -155,9 +166,14 @@ impl Host {
             && self.endurance.is_none()
     }
 
-    /// Whether it serves reads, though it may not look fit.
+    /// Whether it serves reads and answers proofs, though perhaps not well.
     pub(super) fn serves_reads(&self) -> bool {
-        self.takes_dials() && self.is_well(Ask::Read) && self.state != State::Replica
+        let answers = matches!(
+            self.way(Ask::Prove),
+            Way::Well(0) | Way::Badly(Failure::Unhealthy)
+        );
+        let promotes = self.is_well(Ask::Promote) && self.endurance.is_none();
+        self.takes_dials() && self.is_well(Ask::Read) && answers && promotes
     }
 }
 
@@ -168,6 +184,8 @@ pub(super) struct Line {
     pub(super) host: usize,
     /// The server ended it, or died.
     pub(super) ended: bool,
+    /// It passed a proof.
+    pub(super) proven: bool,
     /// Half open: nothing passes, and nobody is told.
     pub(super) severed: bool,
     blocked: bool,
@@ -231,7 +249,10 @@ impl World {
         match host.way(Ask::Dial) {
             _ if !host.alive => Some(now + 1),
             _ if silent => None,
-            Way::Well(after) => Some(now + host.round + after),
+            Way::Well(after) => {
+                let lost = self.dice.percent(host.loss);
+                Some(now + host.round + after + if lost { DIALLED_AGAIN } else { 0 })
+            }
             Way::Badly(_) | Way::Closes | Way::ClosesUntold => Some(now + host.round),
             Way::Never | Way::Blocks | Way::Waits => None,
             Way::Drips(after) => Some(now + after),
@@ -253,6 +274,7 @@ impl World {
                     member,
                     host: at,
                     ended: false,
+                    proven: false,
                     severed: false,
                     blocked: false,
                     busy: 0,
@@ -278,17 +300,21 @@ impl World {
         way: Option<Way>,
     ) -> Option<(u64, Reply)> {
         let line = self.lines.get_mut(&generation)?;
-        let host = &self.hosts[line.host];
+        let host = &mut self.hosts[line.host];
         if line.ended {
             return None;
         }
         line.awaited.insert(number, now);
         if ask.is_operation() {
             line.operations += 1;
+            host.busy = now;
         }
+        let strained = ask == Ask::Check && host.strained && now - host.busy < STRAINED;
         let worn = ask.is_operation() && host.endurance.is_some_and(|most| line.operations >= most);
         let way = if worn {
             Way::Closes
+        } else if strained {
+            Way::Badly(Failure::Unhealthy)
         } else {
             way.unwrap_or(host.way(ask))
         };
@@ -296,7 +322,10 @@ impl World {
             return None;
         }
         let lost = self.dice.percent(host.loss);
-        let mut due = now + host.round + if lost { RESENT } else { 0 };
+        let mut due = now + host.round;
+        if lost {
+            due += host.round + RESENT;
+        }
         let reply = match way {
             Way::Well(after) => {
                 due += after;
@@ -341,6 +370,12 @@ impl World {
         line.heard = now;
         line.awaited.remove(&number);
         Some(true)
+    }
+
+    /// Whether anything was heard since a time over any other connection.
+    pub(super) fn heard_since(&self, since: u64, except: Generation) -> bool {
+        let others = self.lines.iter().filter(|(of, _)| **of != except);
+        others.into_iter().any(|(_, line)| line.heard > since)
     }
 
     /// The server ends one connection. Whether this end hears of it.

@@ -83,6 +83,12 @@ pub(super) enum Entry {
         silent: u64,
         /// Its server had just answered that it cannot serve.
         refused: bool,
+        /// It had passed a proof.
+        proven: bool,
+        /// It was the active one.
+        active: bool,
+        /// Somebody else was heard since it fell silent.
+        elsewhere: bool,
         /// One round trip to it.
         round: u64,
     },

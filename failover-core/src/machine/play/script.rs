@@ -23,8 +23,8 @@ pub(super) enum Change {
     Endures(usize, Option<u32>),
     /// Half of the dials meet a silent address.
     TwoAddresses(usize),
-    Round(usize, u64),
-    Loss(usize, u64),
+    /// Its checks fail while it has traffic.
+    Strain(usize),
     /// It announces its end.
     LameDuck(usize),
     /// A member's name leads to this server from here on.

@@ -75,6 +75,8 @@ pub(super) struct Stage<'a> {
     pub(super) operations: Operations,
     checks: BTreeMap<Op, Checking>,
     drains: BTreeMap<Op, (MemberId, Generation)>,
+    /// Connections that were to finish, and have not.
+    draining: BTreeSet<Generation>,
     cancelled: BTreeSet<Op>,
     requests: u64,
     began: bool,
@@ -122,6 +124,7 @@ impl<'a> Stage<'a> {
             operations: Operations::default(),
             checks: BTreeMap::new(),
             drains: BTreeMap::new(),
+            draining: BTreeSet::new(),
             cancelled: BTreeSet::new(),
             requests: 0,
             began: false,
@@ -292,6 +295,7 @@ impl<'a> Stage<'a> {
             Action::Promote(id, generation, op, _) => self.task(id, generation, op, Ask::Promote),
             Action::Drain(id, generation, op) => {
                 self.drains.insert(op, (id, generation));
+                self.draining.insert(generation);
                 self.end_drains();
             }
             Action::Check(id, generation, op) => {
@@ -335,7 +339,7 @@ impl<'a> Stage<'a> {
     }
 
     fn retire(&mut self, id: MemberId, generation: Generation) {
-        let draining = self.drains.values().any(|(_, of)| *of == generation);
+        let draining = self.draining.remove(&generation);
         let cut = self.cut(generation);
         if draining && cut > 0 {
             let (member, operations) = (id.0, cut);
@@ -352,16 +356,21 @@ impl<'a> Stage<'a> {
             && !line.ended
         {
             let silent = line.silent_since(self.now).map_or(0, |at| self.now - at);
-            let (refused, round) = (
-                line.refused == Some(self.now),
-                self.world.hosts[line.host].round,
-            );
-            self.note(Entry::GaveUp {
+            let entry = Entry::GaveUp {
                 member: id.0,
                 silent,
-                refused,
-                round,
-            });
+                refused: line.refused == Some(self.now),
+                proven: line.proven,
+                active: self.active.is_some_and(|(_, of)| of == generation),
+                elsewhere: self.world.heard_since(self.now - silent, generation),
+                round: self.world.hosts[line.host].round,
+            };
+            self.note(entry);
+        }
+        if let News::Connected(_, generation) = news
+            && let Some(line) = self.world.lines.get_mut(&generation)
+        {
+            line.proven = true;
         }
         self.note(Entry::Told(news));
     }
@@ -431,14 +440,15 @@ impl<'a> Stage<'a> {
 
     /// Drains end when nothing is under way any more on their connection.
     pub(super) fn end_drains(&mut self) {
-        let over: Vec<(Op, MemberId)> = self
+        let over: Vec<(Op, MemberId, Generation)> = self
             .drains
             .iter()
             .filter(|(_, (_, generation))| !self.operations.any_on(*generation))
-            .map(|(op, (id, _))| (*op, *id))
+            .map(|(op, (id, generation))| (*op, *id, *generation))
             .collect();
-        for (op, id) in over {
+        for (op, id, generation) in over {
             self.drains.remove(&op);
+            self.draining.remove(&generation);
             self.send(self.now + 1, Event::Over(Input::Done(id, op)));
         }
     }
@@ -503,7 +513,7 @@ impl<'a> Stage<'a> {
                 line.host == self.world.names[id] && !line.ended && line.serves(host)
             };
             Known {
-                fit: host.is_fit(),
+                fit: host.is_fit() && self.case.app.poison.is_none(),
                 looks_fit: host.looks_fit(),
                 serves_reads: host.serves_reads(),
                 accepts: host.alive,

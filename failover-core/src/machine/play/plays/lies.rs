@@ -26,6 +26,7 @@ pub(super) fn plays() -> Vec<Play> {
         play("writes that hang", writes_hang),
         play("a dripping connection", drips),
         play("a half-open connection", half_open),
+        play("checks that fail under traffic", strained),
     ]
 }
 
@@ -184,6 +185,21 @@ fn drips(nightly: bool) -> Vec<Case> {
                 cases.push(case.long(if nightly { 60_000 } else { 20_000 }));
             }
         }
+    }
+    cases
+}
+
+/// One bad check: whoever has the traffic fails it, and whoever has none passes it.
+fn strained(nightly: bool) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for weights in [&[2.0, 1.0][..], &[1.0, 1.0], &[3.0, 2.0, 1.0]] {
+        let name = format!("weights {weights:?}");
+        cases.extend(on_active(nightly, weights, &name, |mut case, at| {
+            for host in 0..weights.len() {
+                case = case.at(at, Change::Strain(host));
+            }
+            case.long(60_000)
+        }));
     }
     cases
 }

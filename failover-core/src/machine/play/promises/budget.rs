@@ -5,8 +5,8 @@ use super::super::record::Record;
 use super::{Found, MOVES, millis};
 use crate::machine::{News, Reason};
 
-/// When a move that cost was made, and where from.
-fn moves(record: &Record) -> impl Iterator<Item = (u64, u32)> + '_ {
+/// When each move that cost was made.
+fn moves(record: &Record) -> impl Iterator<Item = u64> + '_ {
     record.news().filter_map(|(at, news)| match news {
         News::Switched {
             from: Some(from),
@@ -20,44 +20,52 @@ fn moves(record: &Record) -> impl Iterator<Item = (u64, u32)> + '_ {
                     .before(at)
                     .map(|fact| fact.members[id as usize].accepts)
             };
-            accepts(from.0).unwrap_or(false).then_some((at, from.0))
+            accepts(from.0).unwrap_or(false).then_some(at)
         }
         _ => None,
     })
 }
 
-/// How many moves that cost the budget permits at a time, those before it taken off.
-fn balance(record: &Record, until: u64) -> (i64, Option<u64>) {
-    let stable = millis(record.rules.failback.stable).max(1);
-    let grace = millis(record.rules.failback.grace).max(1);
-    let most = i64::try_from(MOVES).unwrap_or(i64::MAX);
-    let mut tokens = most;
-    let mut broken = None;
-    let mut last = 0;
-    let earn = |tokens: i64, from: u64, to: u64| {
-        let quiet = (to - from) / stable;
-        let slow = to / grace - from / grace;
-        let more = i64::try_from(quiet.max(slow)).unwrap_or(i64::MAX);
-        tokens.saturating_add(more).min(most)
-    };
-    for (at, _) in moves(record).filter(|(at, _)| *at <= until) {
-        tokens = earn(tokens, last, at) - 1;
-        last = at;
-        if tokens < 0 && broken.is_none() {
-            broken = Some(at);
-        }
-    }
-    (earn(tokens, last, until.max(last)), broken)
+/// The account of a group.
+pub(super) struct Budget {
+    /// What was left after each move that cost.
+    moves: Vec<(u64, i64)>,
+    stable: u64,
+    grace: u64,
 }
 
-/// What is left at a time.
-pub(super) fn left(record: &Record, at: u64) -> i64 {
-    balance(record, at).0
+impl Budget {
+    pub(super) fn of(record: &Record) -> Self {
+        let mut budget = Self {
+            moves: Vec::new(),
+            stable: millis(record.rules.failback.stable).max(1),
+            grace: millis(record.rules.failback.grace).max(1),
+        };
+        for at in moves(record) {
+            let left = budget.left(at) - 1;
+            budget.moves.push((at, left));
+        }
+        budget
+    }
+
+    /// What is left at a time.
+    pub(super) fn left(&self, at: u64) -> i64 {
+        let before = self.moves.partition_point(|(when, _)| *when <= at);
+        let last = before
+            .checked_sub(1)
+            .and_then(|index| self.moves.get(index));
+        let (from, left) = last.copied().unwrap_or((0, MOVES));
+        let quiet = (at - from) / self.stable;
+        let slow = at / self.grace - from / self.grace;
+        let more = i64::try_from(quiet.max(slow)).unwrap_or(MOVES);
+        left.saturating_add(more).min(MOVES)
+    }
 }
 
 pub(super) fn budget(record: &Record) -> Found {
-    let at = balance(record, record.end).1?;
-    let count = moves(record).filter(|(when, _)| *when <= at).count();
-    let text = format!("{count} moves away from members that accept dials");
+    let account = Budget::of(record);
+    let index = account.moves.iter().position(|(_, left)| *left < 0)?;
+    let (at, _) = account.moves[index];
+    let text = format!("move {} away from a member that accepts dials", index + 1);
     Some((at, text))
 }

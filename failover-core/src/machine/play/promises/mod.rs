@@ -42,7 +42,7 @@ const AT_ONCE: u64 = 10;
 const DIALS: usize = 20;
 
 /// Moves that cost.
-const MOVES: u64 = 4;
+const MOVES: i64 = 4;
 
 /// What a step of the engine may cost beyond its round trips: one tick of the driver.
 const TICK: u64 = 150;
@@ -77,6 +77,9 @@ pub(in crate::machine) enum Promise {
     Patience,
     /// A silent active is left after a second and a quarter, if another member is fit and connected.
     Silence,
+    /// The active is not given up for silence while nothing was heard of anybody else either: then our own network is the
+    /// likelier cause.
+    OwnNetwork,
     /// A drain ends within its window and one more.
     DrainEnds,
     /// Nothing is cut before the window has passed, extended by how late this process was.
@@ -94,7 +97,7 @@ pub(in crate::machine) enum Promise {
 }
 
 impl Promise {
-    pub(in crate::machine) const ALL: [Promise; 17] = [
+    pub(in crate::machine) const ALL: [Promise; 18] = [
         Promise::Need,
         Promise::Noticed,
         Promise::LastResort,
@@ -105,6 +108,7 @@ impl Promise {
         Promise::SecondLoss,
         Promise::Patience,
         Promise::Silence,
+        Promise::OwnNetwork,
         Promise::DrainEnds,
         Promise::Window,
         Promise::Answered,
@@ -127,6 +131,7 @@ impl Promise {
             Promise::SecondLoss => "second loss",
             Promise::Patience => "patience",
             Promise::Silence => "silence",
+            Promise::OwnNetwork => "own network",
             Promise::DrainEnds => "drain ends",
             Promise::Window => "window",
             Promise::Answered => "answered",
@@ -166,6 +171,7 @@ pub(super) fn first(promise: Promise, record: &Record, failing: Option<u64>) -> 
         Promise::SecondLoss => losses::second_loss(record),
         Promise::Patience => patience::patience(record),
         Promise::Silence => patience::silence(record),
+        Promise::OwnNetwork => patience::own_network(record),
         Promise::DrainEnds => limits::drain_ends(record),
         Promise::Window => limits::window(record),
         Promise::Answered => limits::answered(record),

@@ -1,11 +1,12 @@
 //! A group in need: nobody serves, or the active has to be left, although somebody could serve.
 
 use super::super::record::{Fact, Known, Record};
-use super::{AT_ONCE, FIRST, Found, NEED, NOTICED, ROUNDS, TICK, budget, millis};
+use super::budget::Budget;
+use super::{AT_ONCE, FIRST, Found, NEED, NOTICED, ROUNDS, TICK, millis};
 use crate::machine::LinkView;
 
 /// Whether a member could end the need that a fact shows.
-type Could = fn(&Record, &Fact, u32) -> bool;
+type Could = fn(&Budget, &Fact, u32) -> bool;
 
 /// How long it may take to notice a member, in time in which this process runs. The second is how long the need lasts by
 /// then.
@@ -16,6 +17,7 @@ fn waits(record: &Record, could: Could, bound: Bound) -> Option<(u64, u32, u64)>
     let members = record.facts.first()?.members.len();
     let mut since: Vec<Option<u64>> = vec![None; members];
     let mut need: Option<u64> = None;
+    let budget = Budget::of(record);
     for (from, until, fact) in record.spans() {
         if !fact.is_in_need() {
             need = None;
@@ -26,7 +28,7 @@ fn waits(record: &Record, could: Could, bound: Bound) -> Option<(u64, u32, u64)>
         for (id, since) in since.iter_mut().enumerate() {
             let id = u32::try_from(id).unwrap_or(u32::MAX);
             let known = &fact.members[id as usize];
-            if fact.active == Some(id) || !could(record, fact, id) {
+            if fact.active == Some(id) || !could(&budget, fact, id) {
                 *since = None;
                 continue;
             }
@@ -41,7 +43,7 @@ fn waits(record: &Record, could: Could, bound: Bound) -> Option<(u64, u32, u64)>
     None
 }
 
-fn is_free(record: &Record, fact: &Fact, id: u32) -> bool {
+fn is_free(budget: &Budget, fact: &Fact, id: u32) -> bool {
     let known = &fact.members[id as usize];
     let Some(active) = fact.active else {
         // Rather a doubtful active than none.
@@ -49,7 +51,7 @@ fn is_free(record: &Record, fact: &Fact, id: u32) -> bool {
     };
     // An announcement and a plan cost nothing.
     let active = &fact.members[active as usize];
-    let paid = active.lame || !active.accepts || budget::left(record, fact.at) > 0;
+    let paid = active.lame || !active.accepts || budget.left(fact.at) > 0;
     paid && !known.is_barred()
 }
 
@@ -65,7 +67,7 @@ fn delay(record: &Record, need: u64, first: u64) -> u64 {
 pub(super) fn need(record: &Record) -> Found {
     let found = waits(
         record,
-        |record, fact, id| fact.members[id as usize].fit && is_free(record, fact, id),
+        |budget, fact, id| fact.members[id as usize].fit && is_free(budget, fact, id),
         |record, known, need| delay(record, need, NEED + known.dial + ROUNDS * known.round),
     );
     found.map(|(at, id, waited)| {
@@ -77,11 +79,11 @@ pub(super) fn need(record: &Record) -> Found {
 pub(super) fn noticed(record: &Record) -> Found {
     let found = waits(
         record,
-        |record, fact, id| {
+        |budget, fact, id| {
             let known = &fact.members[id as usize];
             let open = matches!(known.link, LinkView::Connected | LinkView::Standby);
             let connected = open && known.connected;
-            connected && known.fit && is_free(record, fact, id)
+            connected && known.fit && is_free(budget, fact, id)
         },
         |record, known, need| delay(record, need, NOTICED + TICK + 2 * ROUNDS * known.round),
     );
@@ -111,11 +113,11 @@ pub(super) fn last_resort(record: &Record) -> Found {
 pub(super) fn grace_yields(record: &Record) -> Found {
     let found = waits(
         record,
-        |record, fact, id| {
+        |budget, fact, id| {
             let known = &fact.members[id as usize];
             let stands = known.link == LinkView::Standby && known.healthy == Some(true);
             let only_grace = known.grace && !known.lame && stands;
-            only_grace && known.fit && known.connected && is_free(record, fact, id)
+            only_grace && known.fit && known.connected && is_free(budget, fact, id)
         },
         |_, known, _| AT_ONCE + ROUNDS * known.round,
     );

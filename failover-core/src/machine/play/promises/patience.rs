@@ -1,12 +1,18 @@
 //! Silence, not lateness: when a connection may be given up, and when it has to be.
 
 use super::super::record::{Entry, Record};
-use super::{Found, ROUNDS, SILENCE, SILENT_ROUNDS, TICK, budget};
+use super::budget::Budget;
+use super::{Found, ROUNDS, SILENCE, SILENT_ROUNDS, TICK};
 use crate::machine::{LinkView, News, Reason};
 
 /// How long a member of such a round trip has to be silent.
 fn needed(round: u64) -> u64 {
     SILENCE.max(SILENT_ROUNDS * round)
+}
+
+/// What is counted from the first operation that waits may begin a moment before the last byte of another one.
+fn nearly(round: u64) -> u64 {
+    needed(round) * 9 / 10
 }
 
 /// A quarter of a second for the decision itself, beside a tick.
@@ -19,10 +25,16 @@ pub(super) fn patience(record: &Record) -> Found {
                 member,
                 silent,
                 refused: false,
+                proven: true,
                 round,
+                ..
             } => {
+                // After a loss nobody waits for a slow successor.
+                if record.before(*at).is_none_or(|fact| fact.active.is_none()) {
+                    continue;
+                }
                 let running = running(record, *at, *silent);
-                if running < needed(*round) {
+                if running < nearly(*round) {
                     let text = format!("m{member} is given up after {running} ms of silence");
                     return Some((*at, text));
                 }
@@ -41,7 +53,7 @@ pub(super) fn patience(record: &Record) -> Found {
                 let silent = fact.silent_since.map_or(0, |since| at - since);
                 let open = fact.active == Some(from.0) && fact.serving && known.fit;
                 let running = running(record, *at, silent);
-                if open && running < needed(known.round) {
+                if open && running < nearly(known.round) {
                     let text = format!(
                         "m{} serves, and is left after {running} ms of silence",
                         from.0
@@ -71,6 +83,7 @@ pub(super) fn silence(record: &Record) -> Found {
     // Since when somebody else stands by this active.
     let mut ready: Option<u64> = None;
     let mut last = None;
+    let budget = Budget::of(record);
     for (from, until, fact) in record.spans() {
         let other = fact.members.iter().enumerate().any(|(id, known)| {
             let stands = known.link == LinkView::Standby && known.connected;
@@ -93,7 +106,7 @@ pub(super) fn silence(record: &Record) -> Found {
         };
         let known = &fact.members[active as usize];
         let least = needed(known.round);
-        let paid = !known.accepts || budget::left(record, since) > 0;
+        let paid = !known.accepts || budget.left(since) > 0;
         let most = if paid { least } else { 4 * least };
         let due = record.later(
             since.max(ready),
@@ -106,4 +119,21 @@ pub(super) fn silence(record: &Record) -> Found {
         }
     }
     None
+}
+
+pub(super) fn own_network(record: &Record) -> Found {
+    record.log.iter().find_map(|(at, entry)| match entry {
+        Entry::GaveUp {
+            member,
+            silent,
+            refused: false,
+            active: true,
+            elsewhere: false,
+            ..
+        } if *silent > 0 => {
+            let text = format!("the active m{member} is given up, and nobody else was heard since");
+            Some((*at, text))
+        }
+        _ => None,
+    })
 }
