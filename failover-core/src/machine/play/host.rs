@@ -168,12 +168,10 @@ impl Host {
 
     /// Whether it serves reads and answers proofs, though perhaps not well.
     pub(super) fn serves_reads(&self) -> bool {
-        let answers = matches!(
-            self.way(Ask::Prove),
-            Way::Well(0) | Way::Badly(Failure::Unhealthy)
-        );
+        let answers = |ask| matches!(self.way(ask), Way::Well(0) | Way::Badly(Failure::Unhealthy));
+        let answers = answers(Ask::Prove) && answers(Ask::Check);
         let promotes = self.is_well(Ask::Promote) && self.endurance.is_none();
-        self.takes_dials() && self.is_well(Ask::Read) && answers && promotes
+        self.takes_dials() && self.is_well(Ask::Read) && answers && promotes && !self.lame
     }
 }
 

@@ -51,6 +51,8 @@ pub(super) struct Fact {
     pub(super) serving: bool,
     /// Since when the active's connection is silent, if it is.
     pub(super) silent_since: Option<u64>,
+    /// When a proof or a check was last answered with a failure over that connection.
+    pub(super) refused: Option<u64>,
     pub(super) members: Vec<Known>,
 }
 
@@ -123,6 +125,7 @@ pub(super) struct Attempt {
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) rules: Rules,
+    pub(super) weights: Vec<f64>,
     pub(super) facts: Vec<Fact>,
     pub(super) log: Vec<(u64, Entry)>,
     pub(super) attempts: Vec<Attempt>,
@@ -134,9 +137,10 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(rules: &Rules) -> Self {
+    pub(super) fn new(rules: &Rules, weights: &[f64]) -> Self {
         Self {
             rules: rules.clone(),
+            weights: weights.to_vec(),
             facts: Vec::new(),
             log: Vec::new(),
             attempts: Vec::new(),

@@ -128,7 +128,7 @@ impl<'a> Stage<'a> {
             cancelled: BTreeSet::new(),
             requests: 0,
             began: false,
-            record: Record::new(&case.rules),
+            record: Record::new(&case.rules, &case.weights),
             sabotage,
         }
     }
@@ -534,6 +534,7 @@ impl<'a> Stage<'a> {
             active: self.active.map(|(id, _)| id.0),
             serving: line.is_some_and(|line| line.serves(&self.world.hosts[line.host])),
             silent_since: line.and_then(|line| line.silent_since(self.now)),
+            refused: line.and_then(|line| line.refused),
             members: (0..self.case.weights.len()).map(member).collect(),
         };
         let facts = &mut self.record.facts;

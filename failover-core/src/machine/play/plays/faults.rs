@@ -3,7 +3,7 @@
 use super::super::host::{Host, State};
 use super::super::script::{App, Case, Change, Play};
 use super::phases;
-use crate::config::Startup;
+use crate::config::{Standby, Startup};
 
 pub(super) fn plays() -> Vec<Play> {
     let play = |name, cases| Play {
@@ -26,6 +26,8 @@ pub(super) fn plays() -> Vec<Play> {
         play("a name with two addresses", two_addresses),
         play("demoted before the other is promoted", handover),
         play("a sole member that is sick", sick),
+        play("one standby of two is kept warm", one_kept),
+        play("back after rare checks", rare_checks),
     ]
 }
 
@@ -253,6 +255,63 @@ fn sick(nightly: bool) -> Vec<Case> {
                 case = case.at(at + 2500, Change::Reset(host));
             }
             cases.push(case.long(40_000));
+        }
+    }
+    cases
+}
+
+/// With `standby = 1` the third member is cold. It is needed.
+fn one_kept(nightly: bool) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let ways: [(&str, &[Change]); 5] = [
+        ("both die", &[Change::Kill(0), Change::Kill(1)]),
+        (
+            "one dies, one freezes",
+            &[Change::Kill(0), Change::Freeze(1)],
+        ),
+        ("both freeze", &[Change::Freeze(0), Change::Freeze(1)]),
+        (
+            "one dies, one is demoted",
+            &[Change::Kill(0), Change::Is(1, State::Replica)],
+        ),
+        (
+            "one dies, one is half open",
+            &[Change::Kill(0), Change::Sever(1)],
+        ),
+    ];
+    for (how, changes) in ways {
+        for at in phases(nightly, 4, 40) {
+            for gap in [0, 100, 2000] {
+                let mut case = Case::of(&[3.0, 2.0, 1.0])
+                    .named(format!("{how}, {gap} ms apart, at {at} ms"))
+                    .with(|case| case.rules.standby = Standby::Count(1));
+                for (index, change) in changes.iter().rev().enumerate() {
+                    let after = if index == 0 { 0 } else { gap };
+                    case = case.at(at + after, change.clone());
+                }
+                cases.push(case);
+            }
+        }
+    }
+    cases
+}
+
+/// m0 is sick for a moment. Its checks come once a minute.
+fn rare_checks(nightly: bool) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for at in phases(nightly, 3, 20) {
+        for long in [500, 30_000, 70_000] {
+            let case = Case::of(&[2.0, 1.0])
+                .named(format!("for {long} ms, at {at} ms"))
+                .with(|case| {
+                    let minute = std::time::Duration::from_secs(60);
+                    case.rules.member.health.interval = minute;
+                });
+            let case = case.at(at, Change::Is(0, State::Sick));
+            cases.push(
+                case.at(at + long, Change::Is(0, State::Master))
+                    .long(240_000),
+            );
         }
     }
     cases

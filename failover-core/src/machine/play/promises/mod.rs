@@ -60,6 +60,8 @@ pub(in crate::machine) enum Promise {
     Noticed,
     /// Where nobody is fit, whoever serves at all is active: rather a doubtful active than none.
     LastResort,
+    /// A heavier member that is connected and fit has the traffic again after grace, `failback.stable` and a third of it.
+    Failback,
     /// An active that has to be left is left at once for a healthy standby that only grace holds back.
     GraceYields,
     /// A sole survivor whose connection carried operations for a second is redialled at once, and refused redials stay at
@@ -97,10 +99,11 @@ pub(in crate::machine) enum Promise {
 }
 
 impl Promise {
-    pub(in crate::machine) const ALL: [Promise; 18] = [
+    pub(in crate::machine) const ALL: [Promise; 19] = [
         Promise::Need,
         Promise::Noticed,
         Promise::LastResort,
+        Promise::Failback,
         Promise::GraceYields,
         Promise::Survivor,
         Promise::AllDown,
@@ -124,6 +127,7 @@ impl Promise {
             Promise::Need => "need",
             Promise::Noticed => "noticed",
             Promise::LastResort => "last resort",
+            Promise::Failback => "failback",
             Promise::GraceYields => "grace yields",
             Promise::Survivor => "survivor",
             Promise::AllDown => "all down",
@@ -164,6 +168,7 @@ pub(super) fn first(promise: Promise, record: &Record, failing: Option<u64>) -> 
         Promise::Need => need::need(record),
         Promise::Noticed => need::noticed(record),
         Promise::LastResort => need::last_resort(record),
+        Promise::Failback => need::failback(record),
         Promise::GraceYields => need::grace_yields(record),
         Promise::Survivor => losses::survivor(record),
         Promise::AllDown => losses::all_down(record),

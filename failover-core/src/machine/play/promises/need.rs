@@ -1,6 +1,6 @@
 //! A group in need: nobody serves, or the active has to be left, although somebody could serve.
 
-use super::super::record::{Fact, Known, Record};
+use super::super::record::{Entry, Fact, Known, Record};
 use super::budget::Budget;
 use super::{AT_ONCE, FIRST, Found, NEED, NOTICED, ROUNDS, TICK, millis};
 use crate::machine::LinkView;
@@ -126,4 +126,36 @@ pub(super) fn grace_yields(record: &Record) -> Found {
             format!("only grace holds m{id} back, and the active is not left {waited} ms later");
         (at, text)
     })
+}
+
+pub(super) fn failback(record: &Record) -> Found {
+    let rules = record.rules.failback;
+    let called = |entry: &Entry| matches!(entry, Entry::Called(..));
+    if !rules.enabled || record.log.iter().any(|(_, entry)| called(entry)) {
+        return None;
+    }
+    let stable = millis(rules.stable);
+    let most = stable + stable / 3 + millis(rules.jitter) + 2 * NEED;
+    let mut since: Vec<Option<u64>> = vec![None; record.weights.len()];
+    for (from, until, fact) in record.spans() {
+        for (id, since) in since.iter_mut().enumerate() {
+            let known = &fact.members[id];
+            let heavier = fact
+                .active
+                .is_some_and(|active| record.weights[active as usize] < record.weights[id]);
+            let held = known.grace || known.lame || known.is_barred();
+            if !(heavier && known.fit && known.connected) || held {
+                *since = None;
+                continue;
+            }
+            let began = *since.get_or_insert(from);
+            let due = record.later(began, most);
+            if due < until {
+                let waited = due - began;
+                let text = format!("m{id} is heavier, connected and fit for {waited} ms");
+                return Some((due, text));
+            }
+        }
+    }
+    None
 }

@@ -2,7 +2,7 @@
 
 use super::super::record::{Entry, Record};
 use super::budget::Budget;
-use super::{Found, ROUNDS, SILENCE, SILENT_ROUNDS, TICK};
+use super::{Found, ROUNDS, SILENCE, SILENT_ROUNDS, TICK, millis};
 use crate::machine::{LinkView, News, Reason};
 
 /// How long a member of such a round trip has to be silent.
@@ -51,7 +51,9 @@ pub(super) fn patience(record: &Record) -> Found {
                 };
                 let known = &fact.members[from.0 as usize];
                 let silent = fact.silent_since.map_or(0, |since| at - since);
-                let open = fact.active == Some(from.0) && fact.serving && known.fit;
+                let recent = 2 * millis(record.rules.member.health.interval);
+                let said = fact.refused.is_some_and(|when| when + recent >= *at);
+                let open = fact.active == Some(from.0) && fact.serving && known.fit && !said;
                 let running = running(record, *at, silent);
                 if open && running < nearly(known.round) {
                     let text = format!(
@@ -129,8 +131,9 @@ pub(super) fn own_network(record: &Record) -> Found {
             refused: false,
             active: true,
             elsewhere: false,
+            round,
             ..
-        } if *silent > 0 => {
+        } if *silent >= nearly(*round) => {
             let text = format!("the active m{member} is given up, and nobody else was heard since");
             Some((*at, text))
         }
