@@ -28,7 +28,364 @@ pub(in crate::machine) struct Expected {
 }
 
 /// The table.
-pub(in crate::machine) const EXPECTED: &[Expected] = &[];
+pub(in crate::machine) const EXPECTED: &[Expected] = &[
+    line(
+        "both freeze",
+        "own network",
+        Work::Verdicts,
+        "a proof that times out condemns the active, though nobody else was heard either",
+    ),
+    line(
+        "a flapping survivor",
+        "need",
+        Work::Verdicts,
+        "redials back off up to `reconnect.max` however long the last connection served",
+    ),
+    line(
+        "a flapping survivor",
+        "survivor",
+        Work::Verdicts,
+        "a refused redial doubles the delay from the first one on",
+    ),
+    line(
+        "a flapping survivor",
+        "all down",
+        Work::Verdicts,
+        "what failed before the loss counts as tried since",
+    ),
+    line(
+        "a flapping survivor",
+        "share",
+        Work::Verdicts,
+        "most of the time passes in delays beside a server that is up",
+    ),
+    line(
+        "a survivor that is away as long as it is up",
+        "need",
+        Work::Verdicts,
+        "redials back off up to `reconnect.max` however long the last connection served",
+    ),
+    line(
+        "a survivor that is away as long as it is up",
+        "survivor",
+        Work::Verdicts,
+        "a refused redial doubles the delay from the first one on",
+    ),
+    line(
+        "a survivor that is away as long as it is up",
+        "all down",
+        Work::Verdicts,
+        "what failed before the loss counts as tried since",
+    ),
+    line(
+        "started again and then needed",
+        "need",
+        Work::Verdicts,
+        "a delay of up to `reconnect.max` runs on although the member is needed",
+    ),
+    line(
+        "started again and then needed",
+        "survivor",
+        Work::Verdicts,
+        "a refused redial doubles the delay from the first one on",
+    ),
+    line(
+        "started again and then needed",
+        "all down",
+        Work::Verdicts,
+        "what failed before the loss counts as tried since",
+    ),
+    line(
+        "in grace and the only fit one",
+        "need",
+        Work::Verdicts,
+        "a lame duck is not left for a member in grace",
+    ),
+    line(
+        "in grace and the only fit one",
+        "noticed",
+        Work::Verdicts,
+        "a lame duck is not left for a member in grace",
+    ),
+    line(
+        "in grace and the only fit one",
+        "grace yields",
+        Work::Verdicts,
+        "a lame duck is not left for a member in grace",
+    ),
+    line(
+        "lame ducks in turn",
+        "need",
+        Work::Verdicts,
+        "a lame duck is not left for a member in grace",
+    ),
+    line(
+        "lame ducks in turn",
+        "noticed",
+        Work::Verdicts,
+        "a lame duck is not left for a member in grace",
+    ),
+    line(
+        "lame ducks in turn",
+        "grace yields",
+        Work::Verdicts,
+        "a lame duck is not left for a member in grace",
+    ),
+    line(
+        "demoted behind a name",
+        "need",
+        Work::Verdicts,
+        "an unfit connection is kept, and the name is not asked again",
+    ),
+    line(
+        "a name with two addresses",
+        "need",
+        Work::Verdicts,
+        "a dial that hears nothing holds up the next one for the whole of `timeouts.connect`",
+    ),
+    line(
+        "demoted before the other is promoted",
+        "need",
+        Work::Verdicts,
+        "in need the checks go on at their interval",
+    ),
+    line(
+        "demoted before the other is promoted",
+        "noticed",
+        Work::Verdicts,
+        "in need the checks go on at their interval",
+    ),
+    line(
+        "demoted before the other is promoted",
+        "failing",
+        Work::Verdicts,
+        "in need the checks go on at their interval",
+    ),
+    line(
+        "a sole member that is sick",
+        "last resort",
+        Work::Verdicts,
+        "a connection whose proof was answered with an error is never active",
+    ),
+    line(
+        "one standby of two is kept warm",
+        "need",
+        Work::Verdicts,
+        "in an outage members are dialled in turn, and a dial that hangs holds up the others",
+    ),
+    line(
+        "one standby of two is kept warm",
+        "own network",
+        Work::Verdicts,
+        "a proof that times out condemns the active, though nobody else was heard either",
+    ),
+    line(
+        "back after rare checks",
+        "failback",
+        Work::Verdicts,
+        "a candidate for failback is checked at the interval of its rules, whatever `stable` is",
+    ),
+    line(
+        "connections that end after k operations",
+        "failing",
+        Work::Verdicts,
+        "each new connection empties the window of the breaker",
+    ),
+    line(
+        "connections that end after k operations",
+        "second loss",
+        Work::Verdicts,
+        "a redial that is answered keeps the traffic any number of times",
+    ),
+    line(
+        "connections that end after k operations",
+        "dials",
+        Work::Verdicts,
+        "redials of a lost active are not paced",
+    ),
+    line(
+        "a server that closes on every operation",
+        "failing",
+        Work::Verdicts,
+        "each new connection empties the window of the breaker",
+    ),
+    line(
+        "a server that closes on every operation",
+        "second loss",
+        Work::Verdicts,
+        "a redial that is answered keeps the traffic any number of times",
+    ),
+    line(
+        "a server that closes on every operation",
+        "dials",
+        Work::Verdicts,
+        "redials of a lost active are not paced",
+    ),
+    line(
+        "published and closed untold",
+        "second loss",
+        Work::Verdicts,
+        "a redial that is answered keeps the traffic any number of times",
+    ),
+    line(
+        "published and closed untold",
+        "dials",
+        Work::Verdicts,
+        "redials of a lost active are not paced",
+    ),
+    line(
+        "a poisoned client",
+        "failing",
+        Work::Verdicts,
+        "each new connection empties the window of the breaker",
+    ),
+    line(
+        "a poisoned client",
+        "second loss",
+        Work::Verdicts,
+        "a redial that is answered keeps the traffic any number of times",
+    ),
+    line(
+        "a poisoned client",
+        "dials",
+        Work::Verdicts,
+        "redials of a lost active are not paced",
+    ),
+    line(
+        "operations that are never answered",
+        "failing",
+        Work::Verdicts,
+        "less than ten failures in two seconds open no breaker",
+    ),
+    line(
+        "operations that are refused",
+        "failing",
+        Work::Verdicts,
+        "less than ten failures in two seconds open no breaker",
+    ),
+    line(
+        "writes that hang",
+        "failing",
+        Work::Verdicts,
+        "each new connection empties the window of the breaker, and answers its proof",
+    ),
+    line(
+        "a dripping connection",
+        "patience",
+        Work::Verdicts,
+        "a proof is bounded in time, although bytes arrive",
+    ),
+    line(
+        "a half-open connection",
+        "own network",
+        Work::Verdicts,
+        "a silent connection is ended before another one to its member is proven",
+    ),
+    line(
+        "checks that fail under traffic",
+        "budget",
+        Work::Verdicts,
+        "two members whose checks fail in turn swap for ever",
+    ),
+    line(
+        "a move to a member that is being proven",
+        "accepted",
+        Work::Verdicts,
+        "a move to a connection that is not proven yet is refused",
+    ),
+    line(
+        "moves while servers die",
+        "patience",
+        Work::Verdicts,
+        "a planned move gives its target up after `timeouts.prove` of silence",
+    ),
+    line(
+        "moves while this process is blocked",
+        "window",
+        Work::Verdicts,
+        "a drain window goes on while this process does not run",
+    ),
+    line(
+        "a rolling restart, 4 s apart",
+        "need",
+        Work::Verdicts,
+        "a lame duck is not left for a member in grace",
+    ),
+    line(
+        "both members slow",
+        "patience",
+        Work::Verdicts,
+        "one late answer and a late proof end a connection, although the member is only slow",
+    ),
+    line(
+        "weather",
+        "need",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "noticed",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "grace yields",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "survivor",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "all down",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "second loss",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "patience",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "own network",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "dials",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+];
+
+const fn line(
+    play: &'static str,
+    promise: &'static str,
+    work: Work,
+    why: &'static str,
+) -> Expected {
+    Expected {
+        play,
+        promise,
+        work,
+        why,
+    }
+}
 
 /// Compares what failed in one play or scenario with the table: what was not expected, with its history, and what was
 /// expected and did not fail.
