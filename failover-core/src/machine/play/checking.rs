@@ -3,8 +3,10 @@
 
 use backend_api::Generation;
 
+use super::host::{Ask, Reply};
+use super::stage::{Event, Stage, To};
 use crate::config::HealthRules;
-use crate::machine::{MemberId, Verdict};
+use crate::machine::{Failure, Input, MemberId, Op, Verdict};
 
 pub(super) struct Checking {
     pub(super) member: MemberId,
@@ -67,5 +69,51 @@ impl Checking {
         self.pausing = true;
         let delay = u64::try_from(rules.probe_delay.as_millis()).unwrap_or(u64::MAX);
         (self.began + delay, self.probe)
+    }
+}
+
+impl Stage<'_> {
+    pub(super) fn probe(&mut self, op: Op) {
+        let Some(checking) = self.checks.get_mut(&op) else {
+            return;
+        };
+        let (generation, probe) = checking.next(self.now);
+        let timeout = self.case.rules.member.health.timeout.as_millis();
+        let timeout = u64::try_from(timeout).unwrap_or(u64::MAX);
+        self.ask(generation, Ask::Check, None, To::Probe(op, probe));
+        self.send(self.now + timeout, Event::Probe(op, probe));
+    }
+
+    /// A probe's time is over, if it was not answered, or the pause after it.
+    pub(super) fn probe_over(&mut self, op: Op, probe: u32) {
+        match self.checks.get(&op) {
+            Some(checking) if checking.is_pause(probe) => self.probe(op),
+            Some(checking) if checking.awaits(probe) => self.probed(op, probe, Reply::Closed),
+            _ => {}
+        }
+    }
+
+    pub(super) fn probed(&mut self, op: Op, probe: u32, reply: Reply) {
+        let rules = &self.case.rules.member.health;
+        let Some(checking) = self.checks.get_mut(&op).filter(|one| one.awaits(probe)) else {
+            return;
+        };
+        let id = checking.member;
+        let verdict = if reply == Reply::Badly(Failure::ReadOnly) {
+            Some(Verdict::Unhealthy { read_only: true })
+        } else {
+            checking.count(rules, reply == Reply::Well)
+        };
+        match verdict {
+            Some(verdict) => {
+                self.checks.remove(&op);
+                self.answer(Input::Checked(id, op, verdict));
+            }
+            None if reply == Reply::Well => self.probe(op),
+            None => {
+                let (at, probe) = checking.pause(rules);
+                self.send(at, Event::Probe(op, probe));
+            }
+        }
     }
 }

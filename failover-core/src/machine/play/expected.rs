@@ -30,6 +30,12 @@ pub(in crate::machine) struct Expected {
 /// The table.
 pub(in crate::machine) const EXPECTED: &[Expected] = &[
     line(
+        "silent while this process is blocked",
+        "silence",
+        Work::Verdicts,
+        "a stall of this process begins the wait for a proof anew",
+    ),
+    line(
         "both freeze",
         "own network",
         Work::Verdicts,
@@ -368,6 +374,36 @@ pub(in crate::machine) const EXPECTED: &[Expected] = &[
     line(
         "weather",
         "dials",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "last resort",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "failing",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "silence",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "window",
+        Work::Verdicts,
+        "as in the plays of single faults",
+    ),
+    line(
+        "weather",
+        "accepted",
         Work::Verdicts,
         "as in the plays of single faults",
     ),

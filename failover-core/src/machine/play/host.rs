@@ -148,8 +148,9 @@ impl Host {
         self.alive && !self.silent && self.is_well(Ask::Dial)
     }
 
+    /// It answers after little more than a round trip.
     fn is_well(&self, ask: Ask) -> bool {
-        matches!(self.way(ask), Way::Well(after) if after < 400)
+        matches!(self.way(ask), Way::Well(after) if after < 20)
     }
 
     /// Whether it looks fit to whoever proves and checks it.

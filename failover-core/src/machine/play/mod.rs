@@ -11,7 +11,7 @@
 //! | `script` | a case as data: group, servers, application, what happens when |
 //! | `host` | servers and connections, and the ways in which they lie |
 //! | `application` | operations, and what they report |
-//! | `stage`, `changes`, `checking`, `ticks` | the driver, and time |
+//! | `stage`, `changes`, `checking`, `ticks`, `observing` | the driver, and time |
 //! | `record` | what was seen: the only thing that checkers read |
 //! | `promises` | what a group promises, as checkers of a record, with all bounds in one place |
 //! | `plays` | the catalogue |
@@ -72,6 +72,7 @@ mod dice;
 pub(in crate::machine) mod expected;
 mod explore;
 mod host;
+mod observing;
 mod plays;
 mod promises;
 mod record;

@@ -12,12 +12,11 @@ use backend_api::{Capabilities, Generation, Weight};
 use super::application::Operations;
 use super::checking::Checking;
 use super::host::{Ask, Reply, World};
-use super::record::{Entry, Fact, Known, Record};
+use super::record::{Entry, Record};
 use super::script::{Call, Case};
 use super::ticks::Ticks;
 use crate::machine::{
-    Action, End, Failure, Input, LinkView, Machine, MemberId, NewMember, News, Op, Request,
-    RequestId, Time, Verdict,
+    Action, End, Failure, Input, Machine, MemberId, NewMember, News, Op, Request, RequestId, Time,
 };
 
 /// What is on its way.
@@ -73,13 +72,13 @@ pub(super) struct Stage<'a> {
     ticks: Ticks,
     pub(super) active: Option<(MemberId, Generation)>,
     pub(super) operations: Operations,
-    checks: BTreeMap<Op, Checking>,
+    pub(super) checks: BTreeMap<Op, Checking>,
     drains: BTreeMap<Op, (MemberId, Generation)>,
     /// Connections that were to finish, and have not.
     draining: BTreeSet<Generation>,
     cancelled: BTreeSet<Op>,
     requests: u64,
-    began: bool,
+    pub(super) began: bool,
     pub(super) record: Record,
     sabotage: Option<Sabotage>,
 }
@@ -224,6 +223,10 @@ impl<'a> Stage<'a> {
     pub(super) fn stop(&mut self, long: u64) {
         self.stopped = self.stopped.max(self.now + long);
         self.record.stops.push((self.now, self.now + long));
+    }
+
+    pub(super) fn answer(&mut self, input: Input) {
+        self.batch.answers.push(input);
     }
 
     pub(super) fn signal(&mut self, input: Input) {
@@ -450,106 +453,6 @@ impl<'a> Stage<'a> {
             self.drains.remove(&op);
             self.draining.remove(&generation);
             self.send(self.now + 1, Event::Over(Input::Done(id, op)));
-        }
-    }
-
-    fn probe(&mut self, op: Op) {
-        let Some(checking) = self.checks.get_mut(&op) else {
-            return;
-        };
-        let (generation, probe) = checking.next(self.now);
-        let timeout = self.case.rules.member.health.timeout.as_millis();
-        let timeout = u64::try_from(timeout).unwrap_or(u64::MAX);
-        self.ask(generation, Ask::Check, None, To::Probe(op, probe));
-        self.send(self.now + timeout, Event::Probe(op, probe));
-    }
-
-    /// A probe's time is over, if it was not answered, or the pause after it.
-    fn probe_over(&mut self, op: Op, probe: u32) {
-        match self.checks.get(&op) {
-            Some(checking) if checking.is_pause(probe) => self.probe(op),
-            Some(checking) if checking.awaits(probe) => self.probed(op, probe, Reply::Closed),
-            _ => {}
-        }
-    }
-
-    fn probed(&mut self, op: Op, probe: u32, reply: Reply) {
-        let rules = &self.case.rules.member.health;
-        let Some(checking) = self.checks.get_mut(&op).filter(|one| one.awaits(probe)) else {
-            return;
-        };
-        let id = checking.member;
-        let verdict = if reply == Reply::Badly(Failure::ReadOnly) {
-            Some(Verdict::Unhealthy { read_only: true })
-        } else {
-            checking.count(rules, reply == Reply::Well)
-        };
-        match verdict {
-            Some(verdict) => {
-                self.checks.remove(&op);
-                self.batch.answers.push(Input::Checked(id, op, verdict));
-            }
-            None if reply == Reply::Well => self.probe(op),
-            None => {
-                let (at, probe) = checking.pause(rules);
-                self.send(at, Event::Probe(op, probe));
-            }
-        }
-    }
-
-    /// Writes down what is true now, if that is new.
-    fn observe(&mut self) {
-        if !self.began {
-            return;
-        }
-        let view = self.machine.view();
-        let member = |id: usize| {
-            let host = &self.world.hosts[self.world.names[id]];
-            let shown = view.members.iter().find(|one| one.id.0 as usize == id);
-            let line = shown
-                .and_then(|one| one.generation)
-                .and_then(|generation| self.world.lines.get(&generation));
-            let here = |line: &super::host::Line| {
-                line.host == self.world.names[id] && !line.ended && line.serves(host)
-            };
-            Known {
-                fit: host.is_fit() && self.case.app.poison.is_none(),
-                looks_fit: host.looks_fit(),
-                serves_reads: host.serves_reads(),
-                accepts: host.alive,
-                dial: if host.two_addresses { 300 } else { host.round },
-                round: host.round,
-                connected: line.is_some_and(here),
-                link: shown.map_or(LinkView::Cold, |one| one.link),
-                healthy: shown.and_then(|one| one.healthy),
-                lame: shown.is_some_and(|one| one.lame_duck),
-                broken: shown.is_some_and(|one| one.broken),
-                grace: shown.is_some_and(|one| one.grace.is_some()),
-                enabled: shown.is_some_and(|one| one.enabled && !one.leaving),
-            }
-        };
-        let line = self.active.and_then(|(_, of)| self.world.lines.get(&of));
-        let fact = Fact {
-            at: self.now,
-            active: self.active.map(|(id, _)| id.0),
-            serving: line.is_some_and(|line| line.serves(&self.world.hosts[line.host])),
-            silent_since: line.and_then(|line| line.silent_since(self.now)),
-            refused: line.and_then(|line| line.refused),
-            members: (0..self.case.weights.len()).map(member).collect(),
-        };
-        let facts = &mut self.record.facts;
-        let new = facts.last().is_none_or(|last| {
-            let same = Fact {
-                at: last.at,
-                ..fact.clone()
-            };
-            same != *last
-        });
-        if facts.last().is_some_and(|last| last.at == self.now) {
-            facts.pop();
-            facts.push(fact);
-        } else if new {
-            facts.push(fact);
         }
     }
 }

@@ -113,7 +113,9 @@ fn a_group_with_senseless_rules_breaks_its_promises() {
         case.rules.member.timeouts.prove = Duration::from_secs(5);
         case.rules.member.health.timeout = Duration::from_secs(5);
     });
-    spoils(Promise::Noticed, &frozen(), |case| {
+    // Before a check finds it unhealthy, so that it is worth a redial.
+    let between = Case::of(&[2.0, 1.0]).at(5200, Change::Freeze(0));
+    spoils(Promise::Noticed, &between, |case| {
         case.rules.loss_redial = Duration::from_secs(60);
     });
     spoils(Promise::Dials, &death(), |case| {

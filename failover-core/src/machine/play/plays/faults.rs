@@ -14,6 +14,7 @@ pub(super) fn plays() -> Vec<Play> {
     vec![
         play("a member dies", dies),
         play("a member freezes", freezes),
+        play("silent while this process is blocked", blocked_freeze),
         play("both freeze", both_freeze),
         Play {
             failing: Some(60),
@@ -66,6 +67,25 @@ fn freezes(nightly: bool) -> Vec<Case> {
                     .with(|case| case.app = how.clone());
                 let case = case.at(at, Change::Freeze(0));
                 cases.push(case.at(at + silent, Change::Thaw(0)).long(15_000));
+            }
+        }
+    }
+    cases
+}
+
+/// A stall of this process clears nothing that was counted before.
+fn blocked_freeze(nightly: bool) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for at in phases(nightly, 5, 50) {
+        for after in [300, 700, 900, 1100] {
+            for engine_first in [true, false] {
+                let case = Case::of(&[2.0, 1.0])
+                    .named(format!(
+                        "at {at} ms, blocked after {after} ms, engine first {engine_first}"
+                    ))
+                    .with(|case| case.engine_first = engine_first);
+                let case = case.at(at, Change::Freeze(0));
+                cases.push(case.at(at + after, Change::Stop(300)).long(15_000));
             }
         }
     }

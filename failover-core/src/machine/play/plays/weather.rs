@@ -14,9 +14,12 @@ pub(super) fn plays() -> Vec<Play> {
     }]
 }
 
+/// What breaks a promise that the seeds of every run do not: found at night.
+const FOUND: [u64; 5] = [3376, 4072, 10_091, 11_400, 18_845];
+
 fn cases(nightly: bool) -> Vec<Case> {
     let count = if nightly { 20_000 } else { 400 };
-    (1..=count).map(weather).collect()
+    (1..=count).chain(FOUND).map(weather).collect()
 }
 
 fn pick<T: Clone>(dice: &mut Dice, of: &[T]) -> T {

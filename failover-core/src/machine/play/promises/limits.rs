@@ -10,6 +10,9 @@ use crate::machine::{Answer, LinkView, MemberId, News, Refusal, RequestId};
 pub(super) fn drain_ends(record: &Record) -> Found {
     let mut running: BTreeMap<MemberId, u64> = BTreeMap::new();
     for (at, news) in record.news() {
+        if let Some((id, due)) = running.iter().find(|(_, due)| **due < at) {
+            return Some((*due, format!("the drain of m{} has not ended", id.0)));
+        }
         match news {
             News::DrainStarted(id, window) => {
                 running.insert(*id, record.later(at, 2 * millis(*window)));
@@ -18,9 +21,6 @@ pub(super) fn drain_ends(record: &Record) -> Found {
                 running.remove(id);
             }
             _ => {}
-        }
-        if let Some((id, due)) = running.iter().find(|(_, due)| **due < at) {
-            return Some((*due, format!("the drain of m{} has not ended", id.0)));
         }
     }
     let left = running.into_iter().find(|(_, due)| *due < record.end);
