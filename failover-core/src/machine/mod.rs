@@ -33,6 +33,8 @@ mod invariants;
 mod io;
 mod link;
 mod member;
+#[cfg(test)]
+mod play;
 mod random;
 mod reconsider;
 mod redial;
