@@ -6,7 +6,7 @@
 //!
 //! What must never come in: a clock, a socket, a judgement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Microseconds since the run began. A run is at most an hour long, which fits.
@@ -26,6 +26,26 @@ pub(crate) enum Target {
     Nats,
     /// Two Redis servers of which one replicates the other, through redis-rs.
     Pair,
+}
+
+impl Target {
+    /// As the command line and the report call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Fred => "fred",
+            Self::Nats => "nats",
+            Self::Pair => "pair",
+        }
+    }
+
+    /// How many members its group has.
+    pub(crate) fn members(self) -> Member {
+        match self {
+            Self::Redis | Self::Fred | Self::Pair => 2,
+            Self::Nats => 3,
+        }
+    }
 }
 
 /// What an operation was.
@@ -163,6 +183,10 @@ pub(crate) struct Record {
     pub(crate) heard: Vec<Heard>,
     /// How often each operation was applied, over all servers that must have kept it, read at the end.
     pub(crate) applied: BTreeMap<OperationId, u32>,
+    /// Operations that a server had applied and gave up when it was made the replica of another one, which had not. That is
+    /// what asynchronous replication loses: in a promotion, or because the traffic had moved to a server with old data. They
+    /// count in [`applied`](Self::applied) only if the other server got them as well.
+    pub(crate) lost_to_old_data: BTreeSet<OperationId>,
     /// Distinct errors, and how often each was seen.
     pub(crate) errors: BTreeMap<String, u64>,
 }
