@@ -17,7 +17,7 @@ use crate::harm::{self, Done, Scene};
 use crate::log::{Clock, Log, Logs};
 use crate::plan;
 use crate::progress;
-use crate::record::{Fit, Member, Micros, Operation, Record, Sample};
+use crate::record::{Carry, Fault, Fit, Member, Micros, Operation, Record, Replay, Sample};
 use crate::targets::{Course, Load, Target, blocking};
 use crate::watch::{self as look, Pulse, Said};
 
@@ -26,13 +26,19 @@ use crate::watch::{self as look, Pulse, Said};
 const SILENCE: Micros = 1_050_000;
 /// `unavailable.wait`, and `timeouts.operation` twice.
 const PATIENCE: Micros = 2_000_000;
+/// What every configuration says of `failback.stable`, `failback.grace` and `reconnect.max`.
+const STABLE: Micros = 2_000_000;
+const GRACE: Micros = 5_000_000;
+const RECONNECT: Micros = 500_000;
 /// An operation that has not ended so long after the run never does.
 const GIVE_UP: Duration = Duration::from_secs(10);
 /// After a fault a member counts as fit again only so much later: queues empty, and routers learn.
 const MARGIN: Micros = 250_000;
 /// How often the proxies are asked how often they were dialled.
 const DIALS: Duration = Duration::from_millis(5);
-const SAMPLES: Duration = Duration::from_secs(1);
+const SAMPLES: Duration = Duration::from_millis(500);
+/// The workload has found its pace so long after it was started, or after the last fault.
+const SETTLED: Micros = 500_000;
 
 /// What one entry of a log takes.
 const ENTRY: u64 = size_of::<Operation>() as u64;
@@ -109,11 +115,18 @@ pub(crate) async fn run<T: Target>(args: &Args) -> Result<Record, String> {
         };
         one.refused = done.refused.iter().any(left);
     }
+    let mut faults = done.faults;
+    faults.sort_by_key(|fault| fault.during.start);
+    moves.sort_by_key(|one| one.at);
+    let mut links = std::mem::take(&mut told.links);
+    links.sort_by_key(|link| link.at);
+    let mut turns = scene.target.turns();
+    turns.sort_by_key(|turn| turn.during.start);
     let mut unfit = done.unfit;
     for (_, during) in &mut unfit {
         during.end += MARGIN;
     }
-    unfit.extend(scene.target.unfit());
+    unfit.extend(scene.target.unfit(args.length));
     Ok(Record {
         target: args.target,
         seed: args.seed,
@@ -121,17 +134,26 @@ pub(crate) async fn run<T: Target>(args: &Args) -> Result<Record, String> {
         members: T::MEMBERS.iter().map(|name| (*name).to_owned()).collect(),
         silence: SILENCE,
         patience: PATIENCE,
+        patience_of: T::patience(),
+        stable: STABLE,
+        grace: GRACE,
+        reconnect: RECONNECT,
+        window: harm::DRAIN.as_micros() as Micros,
+        replay: Replay::Reads,
+        carry: Carry::Unsent,
+        asked: args.kinds.iter().map(|kind| kind.name()).collect(),
+        quiet: quiet(args.length, &faults),
         workers,
-        faults: done.faults,
+        faults,
         fit: fit(&unfit, T::NAME.members(), args.length),
+        turns,
         stops,
         moves,
-        links: std::mem::take(&mut told.links),
+        links,
         dials,
         samples,
         heard,
-        applied: kept.applied,
-        lost_to_old_data: kept.lost_to_old_data,
+        applied: kept.take(),
         errors,
     })
 }
@@ -203,6 +225,14 @@ async fn take_samples<T: Target>(scene: Arc<Scene<T>>) -> Vec<Sample> {
 
 async fn stopped<V>(task: JoinHandle<V>) -> Result<V, String> {
     task.await.map_err(|error| error.to_string())
+}
+
+/// The spells before the first fault and after the last one.
+fn quiet(length: Micros, faults: &[Fault]) -> [Range<Micros>; 2] {
+    let spell = plan::quiet(length);
+    let last = faults.iter().map(|fault| fault.during.end).max();
+    let from = (length - spell).max(last.unwrap_or_default());
+    [SETTLED..spell, (from + SETTLED).min(length)..length]
 }
 
 /// Where nothing is said against a member, it could have served.

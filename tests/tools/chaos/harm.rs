@@ -23,7 +23,7 @@ use crate::targets::{Course, Harm, Target};
 /// A fault that would begin later than this is left out: its time belongs to the one before.
 const LATE: Micros = 2_000_000;
 /// How long a drain may take that the plan orders.
-const DRAIN: Duration = Duration::from_millis(500);
+pub(crate) const DRAIN: Duration = Duration::from_millis(500);
 
 /// Everything that faults are done to.
 pub(crate) struct Scene<T: Target> {
@@ -102,6 +102,8 @@ impl<T: Target> Scene<T> {
             done.faults.push(Fault {
                 kind: fault.kind.name(),
                 member: fault.member,
+                ends_connections: fault.kind.ends_connections(),
+                planned: fault.kind.is_planned(),
                 during,
             });
         });

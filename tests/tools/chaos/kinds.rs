@@ -85,6 +85,19 @@ impl FaultKind {
         }
     }
 
+    /// Whether it ends connections as soon as it begins.
+    pub(crate) fn ends_connections(self) -> bool {
+        matches!(
+            self,
+            K::Kill | K::LameDuck | K::Demote | K::Cut | K::ClientKill | K::Limits
+        )
+    }
+
+    /// Whether the framework knows of it beforehand.
+    pub(crate) fn is_planned(self) -> bool {
+        matches!(self, K::LameDuck | K::Reload | K::Move)
+    }
+
     /// How long a member takes to come back after it, in milliseconds, on a slow machine. Nothing else is planned for it
     /// until then.
     pub(crate) fn recovers(self, target: Target) -> u32 {

@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use args::{Args, Command};
 use record::{Record, Target as Name};
-use targets::{fred::Fred, redis::Redis};
+use targets::{fred::Fred, pair::Pair, redis::Redis};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -81,6 +81,7 @@ async fn recorded(args: &Args) -> Result<Record, String> {
     match args.target {
         Name::Redis => course::run::<Redis>(args).await,
         Name::Fred => course::run::<Fred>(args).await,
-        Name::Nats | Name::Pair => Err("not yet".to_owned()),
+        Name::Pair => course::run::<Pair>(args).await,
+        Name::Nats => Err("not yet".to_owned()),
     }
 }

@@ -57,11 +57,10 @@ async fn ten_seconds_of_kills_and_moves_give_a_plausible_record() {
                 Kind::Write | Kind::Pipeline | Kind::Transaction | Kind::Script
             );
             if counts && op.outcome == Outcome::Right {
-                let id = crate::record::OperationId {
-                    worker: worker as u16,
-                    number: number as u32,
-                };
-                assert_eq!(record.applied.get(&id), Some(&1), "{id:?} {op:?}");
+                assert_eq!(
+                    record.applied[worker][number], 1,
+                    "{worker} {number} {op:?}"
+                );
                 checked += 1;
             }
         }

@@ -63,8 +63,7 @@ pub(crate) fn plan(seed: u64, kinds: &[FaultKind], target: Target, length: Micro
         if lane.at >= end {
             break;
         }
-        let fault = lane.next(&planned, target, end, &mut dice);
-        planned.push(fault);
+        planned.extend(lane.next(&planned, target, end, &mut dice));
     }
     planned.sort_by_key(|fault| (fault.begin, fault.member));
     planned
@@ -109,25 +108,28 @@ impl Lane {
         target: Target,
         last: Micros,
         dice: &mut Dice,
-    ) -> Planned {
+    ) -> Option<Planned> {
         if self.bag.is_empty() {
             self.bag.clone_from(&self.kinds);
         }
         let place = dice.below(self.bag.len() as u64) as usize;
         let kind = self.bag.swap_remove(place);
         let begin = self.at;
+        // Whoever was hurt is back when the quiet spell begins.
+        let last = last - kind.recovers(target) * MILLI;
         let mut end = (begin + between(dice, kind.lasts())).min(last);
         if self.member.is_some() {
             end = end.min(self.limit(before, target, begin));
         }
-        self.at = end + kind.recovers(target) * MILLI + self.pause(dice);
-        Planned {
+        self.at = end.max(begin) + kind.recovers(target) * MILLI + self.pause(dice);
+        let twist = dice.next();
+        (begin < last).then_some(Planned {
             kind,
             member: self.member,
             begin,
             end,
-            twist: dice.next(),
-        }
+            twist,
+        })
     }
 
     /// Until when a fault may last that begins now. While all other members are hurt or on their way back, not for long.

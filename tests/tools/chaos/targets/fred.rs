@@ -6,11 +6,11 @@ use ::fred::interfaces::{
     HashesInterface, KeysInterface, ListInterface, LuaInterface, TransactionInterface,
 };
 use failover_core::redis::{Fred as Backend, FredClient};
-use failover_core::{Error, Failover};
+use failover_core::{Error, ErrorKind, Failover, Fate};
 
 use super::calls::{self, BLOCKS, Failure, Field, SCRIPT, Speaks};
 use super::servers::{self, Servers};
-use super::{Course, Harm, Kept, Load, Target, redis::independent};
+use super::{Applied, Course, Harm, Load, Target, redis::independent};
 use crate::record::Target as Name;
 
 /// See the [module](self).
@@ -24,8 +24,15 @@ impl Target for Fred {
 
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
 fn failure(error: Error) -> Failure {
+    // What the server itself said is in the source, and has no fate: of none of the operations here has anything been applied
+    // then.
+    let refused = error.fate().is_none() && FredClient::cause(&error).is_some();
     Failure {
-        fate: error.fate(),
+        fate: if refused {
+            Some(Fate::NotApplied)
+        } else {
+            error.fate()
+        },
         text: error.to_string(),
     }
 }
@@ -107,6 +114,10 @@ impl Speaks for FredClient {
             let list = list.clone();
             async move { client.blpop(list, BLOCKS).await }
         });
-        popped.await.map_err(failure)
+        match popped.await {
+            // fred's word for a time that ran out on the server.
+            Err(error) if error.kind() == ErrorKind::Timeout && error.fate().is_none() => Ok(None),
+            popped => popped.map_err(failure),
+        }
     }
 }

@@ -6,11 +6,11 @@
 mod calls;
 pub(crate) mod fred;
 //pub(crate) mod nats;
-//pub(crate) mod pair;
+pub(crate) mod pair;
 pub(crate) mod redis;
 mod servers;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::kinds::FaultKind;
 use crate::log::{Clock, Log, Logs};
-use crate::record::{Heard, Member, Micros, OperationId, Target as Name};
+use crate::record::{Heard, Kind, Member, Micros, OperationId, Target as Name, Turn};
 
 /// How a fault is to be done, beyond its kind.
 #[derive(Clone, Copy, Debug)]
@@ -53,11 +53,27 @@ pub(crate) struct Course {
     pub(crate) give_up: std::time::Instant,
 }
 
-/// What the servers kept.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    pub(crate) applied: BTreeMap<OperationId, u32>,
-    pub(crate) lost_to_old_data: BTreeSet<OperationId>,
+/// How often each operation was applied, in the shape of the logs.
+#[derive(Debug)]
+pub(crate) struct Applied(Vec<Vec<u8>>);
+
+impl Applied {
+    pub(crate) fn new(logs: &Logs) -> Self {
+        let of = |worker| vec![0; logs.count(worker) as usize];
+        Self((0..logs.workers()).map(of).collect())
+    }
+
+    /// Operations that no log has are nobody's.
+    pub(crate) fn add(&mut self, id: OperationId, times: u32) {
+        let log = self.0.get_mut(usize::from(id.worker));
+        if let Some(count) = log.and_then(|log| log.get_mut(id.number as usize)) {
+            *count = count.saturating_add(times.min(255) as u8);
+        }
+    }
+
+    pub(crate) fn take(self) -> Vec<Vec<u8>> {
+        self.0
+    }
 }
 
 /// See the [module](self). Members are numbered in the declared order.
@@ -115,12 +131,24 @@ pub(crate) trait Target: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Result<Load, String>> + Send;
 
     /// What the servers kept, once all faults are over and nothing is written any more.
-    fn kept(self: &Arc<Self>, course: &Course)
-    -> impl Future<Output = Result<Kept, String>> + Send;
+    fn kept(
+        self: &Arc<Self>,
+        course: &Course,
+    ) -> impl Future<Output = Result<Applied, String>> + Send;
 
     /// Times in which a member could not serve although no fault was done to it: as a replica, say.
-    fn unfit(&self) -> Vec<(Member, Range<Micros>)> {
+    fn unfit(&self, _length: Micros) -> Vec<(Member, Range<Micros>)> {
         Vec::new()
+    }
+
+    /// How the histories of the servers' data went.
+    fn turns(&self) -> Vec<Turn> {
+        Vec::new()
+    }
+
+    /// Kinds whose calls may take another time than the patience of a run.
+    fn patience() -> BTreeMap<Kind, Micros> {
+        BTreeMap::new()
     }
 }
 

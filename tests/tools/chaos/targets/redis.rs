@@ -8,7 +8,7 @@ use redis::{AsyncCommands, RedisError};
 
 use super::calls::{self, Answers, BLOCKS, Failure, Field, SCRIPT, Speaks};
 use super::servers::{self, Servers};
-use super::{Course, Harm, Kept, Load, Target};
+use super::{Applied, Course, Harm, Load, Target};
 use crate::record::Target as Name;
 
 /// See the [module](self).
@@ -56,15 +56,11 @@ macro_rules! independent {
             })
         }
 
-        async fn kept(self: &Arc<Self>, _course: &Course) -> Result<Kept, String> {
-            let mut applied = self.0.writes(0).await?;
-            for (id, count) in self.0.writes(1).await? {
-                *applied.entry(id).or_default() += count;
-            }
-            Ok(Kept {
-                applied,
-                ..Kept::default()
-            })
+        async fn kept(self: &Arc<Self>, course: &Course) -> Result<Applied, String> {
+            let mut applied = Applied::new(&course.logs);
+            self.0.writes(0, &mut applied).await?;
+            self.0.writes(1, &mut applied).await?;
+            Ok(applied)
         }
     };
 }

@@ -3,7 +3,6 @@
 //! They write every command to their file before they answer it. So a SIGKILL loses nothing that was acknowledged, and what
 //! is missing in the end was lost by somebody else.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,9 +10,8 @@ use failover_testkit::server::{RedisBuilder, RedisServer};
 use redis::aio::MultiplexedConnection;
 use tokio::sync::Mutex;
 
-use super::{Harm, blocking, calls};
+use super::{Applied, Harm, blocking, calls};
 use crate::kinds::FaultKind as K;
-use crate::record::OperationId;
 
 /// How long a server may take to answer again.
 const ANSWERS: Duration = Duration::from_secs(20);
@@ -170,25 +168,14 @@ impl Servers {
         connection.await.map_err(|error| error.to_string())
     }
 
-    /// All writes that a server has, with how often each was applied.
-    pub(super) async fn writes(&self, member: usize) -> Result<BTreeMap<OperationId, u32>, String> {
+    /// Adds all writes that a server has.
+    pub(super) async fn writes(&self, member: usize, applied: &mut Applied) -> Result<(), String> {
         let mut connection = self.connection(member).await?;
         let keys = redis::cmd("KEYS")
             .arg("w:*")
             .query_async(&mut connection)
             .await;
         let keys: Vec<String> = keys.map_err(|error| error.to_string())?;
-        self.fields(member, &keys).await
-    }
-
-    /// The same of these keys alone.
-    pub(super) async fn fields(
-        &self,
-        member: usize,
-        keys: &[String],
-    ) -> Result<BTreeMap<OperationId, u32>, String> {
-        let mut connection = self.connection(member).await?;
-        let mut writes = BTreeMap::new();
         for keys in keys.chunks(BATCH) {
             let mut pipeline = redis::pipe();
             for key in keys {
@@ -198,12 +185,13 @@ impl Servers {
             let hashes: Vec<Vec<(u32, u32)>> = hashes.map_err(|error| error.to_string())?;
             for (key, fields) in keys.iter().zip(hashes) {
                 for (field, count) in fields {
-                    let id = calls::operation(key, field);
-                    writes.extend(id.map(|id| (id, count)));
+                    if let Some(id) = calls::operation(key, field) {
+                        applied.add(id, count);
+                    }
                 }
             }
         }
-        Ok(writes)
+        Ok(())
     }
 }
 
