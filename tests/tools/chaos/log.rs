@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use failover_core::Fate;
@@ -135,12 +135,18 @@ impl Log {
 pub(crate) struct Logs {
     clock: Clock,
     counts: Arc<[AtomicU32]>,
+    /// Messages that were written down, of all listeners.
+    heard: Arc<AtomicU64>,
 }
 
 impl Logs {
     pub(crate) fn new(clock: Clock, workers: u16) -> Self {
         let counts = (0..workers).map(|_| AtomicU32::new(0)).collect();
-        Self { clock, counts }
+        Self {
+            clock,
+            counts,
+            heard: Arc::default(),
+        }
     }
 
     /// The log of one worker, which will have at most so many operations. Each worker has one.
@@ -162,6 +168,18 @@ impl Logs {
     /// How many operations a worker has behind it.
     pub(crate) fn count(&self, worker: u16) -> u32 {
         self.counts[usize::from(worker)].load(Ordering::Relaxed)
+    }
+
+    /// One more message was written down.
+    pub(crate) fn heard_one(&self) {
+        self.heard.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How much memory is written, in bytes.
+    pub(crate) fn written(&self) -> u64 {
+        let messages = self.heard.load(Ordering::Relaxed);
+        self.total() * size_of::<Operation>() as u64
+            + messages * size_of::<(Micros, OperationId)>() as u64
     }
 
     /// How many operations all workers have behind them.
