@@ -9,6 +9,7 @@
 //! - [`log`], [`watch`]: who writes the record while the run goes on.
 
 mod args;
+mod check;
 mod course;
 #[path = "../dice.rs"]
 mod dice;
@@ -70,11 +71,29 @@ async fn run(args: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Resul
         Command::Run(args) => args,
     };
     let record = recorded(&args).await.map_err(Failed::Run)?;
+    let findings = check::check(&record);
+    for (name, verdict) in &findings.promises {
+        println!("{name}: {} {:?}", verdict.count, verdict.figures);
+        for example in &verdict.examples {
+            println!("    {} {:?} {}", example.at, example.members, example.what);
+        }
+    }
     println!(
-        "{} operations",
-        record.workers.iter().map(Vec::len).sum::<usize>()
+        "{} {} {:?}",
+        findings.operations, findings.operations_per_second, findings.discounted
     );
-    Ok(true)
+    if std::env::var_os("CHAOS_RAW").is_some() {
+        println!("{:#?}", record.errors);
+        for m in &record.moves {
+            println!("{m:?}");
+        }
+        for f in &record.faults {
+            println!("{f:?}");
+        }
+        println!("{:?}", record.turns);
+        println!("{:?}", record.stops);
+    }
+    Ok(findings.violations() == 0)
 }
 
 async fn recorded(args: &Args) -> Result<Record, String> {
