@@ -29,6 +29,26 @@ pub(crate) enum Target {
     Pair,
 }
 
+impl Target {
+    /// As the command line and the report call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Fred => "fred",
+            Self::Nats => "nats",
+            Self::Pair => "pair",
+        }
+    }
+
+    /// How many members its group has.
+    pub(crate) fn members(self) -> Member {
+        match self {
+            Self::Redis | Self::Fred | Self::Pair => 2,
+            Self::Nats => 3,
+        }
+    }
+}
+
 /// What an operation was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
