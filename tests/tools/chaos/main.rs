@@ -7,6 +7,7 @@
 //! - [`targets`]: the servers and the workload of each target: the seam for further ones.
 //! - [`course`]: one run. [`harm`], [`stop`]: how faults are done. [`progress`]: what a long run says meanwhile.
 //! - [`log`], [`watch`]: who writes the record while the run goes on.
+//! - [`check`]: what the record says of each promise. [`report`]: how it is told.
 
 mod args;
 mod check;
@@ -19,6 +20,7 @@ mod log;
 mod plan;
 mod progress;
 mod record;
+mod report;
 mod stop;
 mod targets;
 #[cfg(test)]
@@ -31,7 +33,7 @@ use std::process::ExitCode;
 
 use args::{Args, Command};
 use record::{Record, Target as Name};
-use targets::{fred::Fred, pair::Pair, redis::Redis};
+use targets::{fred::Fred, nats::Nats, pair::Pair, redis::Redis};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -72,28 +74,12 @@ async fn run(args: impl Iterator<Item = OsString>, out: &mut dyn Write) -> Resul
     };
     let record = recorded(&args).await.map_err(Failed::Run)?;
     let findings = check::check(&record);
-    for (name, verdict) in &findings.promises {
-        println!("{name}: {} {:?}", verdict.count, verdict.figures);
-        for example in &verdict.examples {
-            println!("    {} {:?} {}", example.at, example.members, example.what);
-        }
-    }
-    println!(
-        "{} {} {:?}",
-        findings.operations, findings.operations_per_second, findings.discounted
-    );
-    if std::env::var_os("CHAOS_RAW").is_some() {
-        println!("{:#?}", record.errors);
-        for m in &record.moves {
-            println!("{m:?}");
-        }
-        for f in &record.faults {
-            println!("{f:?}");
-        }
-        println!("{:?}", record.turns);
-        println!("{:?}", record.stops);
-    }
-    Ok(findings.violations() == 0)
+    let told = match args.json {
+        true => report::json(&record, &findings, out),
+        false => report::text(&record, &findings, out),
+    };
+    told.map_err(|error| Failed::Run(format!("the report cannot be written: {error}")))?;
+    Ok(findings.passed())
 }
 
 async fn recorded(args: &Args) -> Result<Record, String> {
@@ -101,6 +87,6 @@ async fn recorded(args: &Args) -> Result<Record, String> {
         Name::Redis => course::run::<Redis>(args).await,
         Name::Fred => course::run::<Fred>(args).await,
         Name::Pair => course::run::<Pair>(args).await,
-        Name::Nats => Err("not yet".to_owned()),
+        Name::Nats => course::run::<Nats>(args).await,
     }
 }

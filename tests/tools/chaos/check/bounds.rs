@@ -20,7 +20,6 @@ pub(crate) enum Unit {
     Milliseconds,
     Kibibytes,
     Count,
-    Percent,
 }
 
 impl Unit {
@@ -29,7 +28,6 @@ impl Unit {
             Self::Milliseconds => "ms",
             Self::Kibibytes => "KiB",
             Self::Count => "",
-            Self::Percent => "%",
         }
     }
 }

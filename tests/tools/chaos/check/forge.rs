@@ -12,8 +12,8 @@ use crate::record::{
     OperationId, Outcome, Record, Replay, Sample, Target,
 };
 
-pub(super) const MS: Micros = 1_000;
-pub(super) const S: Micros = 1_000_000;
+pub(crate) const MS: Micros = 1_000;
+pub(crate) const S: Micros = 1_000_000;
 
 const LENGTH: Micros = 20 * S;
 /// Each of so many workers does an operation every four milliseconds.
@@ -22,21 +22,21 @@ const WORKERS: u16 = 5;
 const PUBLISHERS: u16 = 2;
 
 /// See the [module](self).
-pub(super) struct Forge {
-    pub(super) record: Record,
+pub(crate) struct Forge {
+    pub(crate) record: Record,
 }
 
 impl Forge {
-    pub(super) fn redis() -> Self {
+    pub(crate) fn redis() -> Self {
         Self::of(Target::Redis, LENGTH)
     }
 
-    pub(super) fn pair() -> Self {
+    pub(crate) fn pair() -> Self {
         Self::of(Target::Pair, LENGTH)
     }
 
     /// With subscriptions: at most once, mirrored, at least once, and a consumer.
-    pub(super) fn nats() -> Self {
+    pub(crate) fn nats() -> Self {
         let mut forge = Self::of(Target::Nats, LENGTH);
         let mirrored = Delivery::Mirrored {
             dedupe: Dedupe::Header,
@@ -56,7 +56,7 @@ impl Forge {
         forge
     }
 
-    pub(super) fn of(target: Target, length: Micros) -> Self {
+    pub(crate) fn of(target: Target, length: Micros) -> Self {
         let members: Vec<String> = ["east", "west", "north"].map(str::to_owned).into();
         let fit = (0..3).map(|member| Fit {
             member,
@@ -112,7 +112,7 @@ impl Forge {
     }
 
     /// Its writes were applied as often as their outcomes say.
-    pub(super) fn worker(&mut self, log: Vec<Operation>) {
+    pub(crate) fn worker(&mut self, log: Vec<Operation>) {
         let applied = log.iter().map(|operation| {
             let done = is_write(operation.kind) && operation.outcome == Outcome::Right;
             u8::from(done)
@@ -122,7 +122,7 @@ impl Forge {
     }
 
     /// Hears everything at once.
-    pub(super) fn subscribe(&mut self, delivery: Delivery, kind: Kind, from: Range<u16>) {
+    pub(crate) fn subscribe(&mut self, delivery: Delivery, kind: Kind, from: Range<u16>) {
         let workers = from.clone();
         let mut messages: Vec<_> = workers
             .flat_map(|worker| {
@@ -146,7 +146,7 @@ impl Forge {
     }
 
     /// One more operation, by a worker of its own.
-    pub(super) fn operation(
+    pub(crate) fn operation(
         &mut self,
         begun: Micros,
         took: Micros,
@@ -163,16 +163,16 @@ impl Forge {
         OperationId { worker, number: 0 }
     }
 
-    pub(super) fn at(&mut self, id: OperationId) -> &mut Operation {
+    pub(crate) fn at(&mut self, id: OperationId) -> &mut Operation {
         &mut self.record.workers[usize::from(id.worker)][id.number as usize]
     }
 
-    pub(super) fn applied(&mut self, id: OperationId, times: u8) {
+    pub(crate) fn applied(&mut self, id: OperationId, times: u8) {
         self.record.applied[usize::from(id.worker)][id.number as usize] = times;
     }
 
     /// What would have succeeded in this time is refused.
-    pub(super) fn failing(&mut self, during: Range<Micros>) {
+    pub(crate) fn failing(&mut self, during: Range<Micros>) {
         let logs = self.record.workers.iter_mut().zip(&mut self.record.applied);
         for (log, applied) in logs {
             for (operation, applied) in log.iter_mut().zip(applied) {
@@ -185,7 +185,7 @@ impl Forge {
     }
 
     /// Nothing was done in this time. The numbers of later operations change.
-    pub(super) fn remove(&mut self, during: Range<Micros>) {
+    pub(crate) fn remove(&mut self, during: Range<Micros>) {
         let logs = self.record.workers.iter_mut().zip(&mut self.record.applied);
         for (log, applied) in logs {
             let mut kept = log
@@ -196,13 +196,13 @@ impl Forge {
         }
     }
 
-    pub(super) fn active(&self, at: Micros) -> Option<Member> {
+    pub(crate) fn active(&self, at: Micros) -> Option<Member> {
         let mut moves = self.record.moves.iter().rev();
         moves.find(|step| step.at <= at).map(|step| step.to)
     }
 
     /// The traffic goes there.
-    pub(super) fn go(&mut self, at: Micros, to: Member, reason: &str, refused: bool) {
+    pub(crate) fn go(&mut self, at: Micros, to: Member, reason: &str, refused: bool) {
         let from = self.active(at);
         let reason = reason.to_owned();
         self.record.moves.push(Move {
@@ -215,12 +215,12 @@ impl Forge {
         self.record.moves.sort_by_key(|step| step.at);
     }
 
-    pub(super) fn link(&mut self, at: Micros, member: Member, opened: bool) {
+    pub(crate) fn link(&mut self, at: Micros, member: Member, opened: bool) {
         self.record.links.push(Link { at, member, opened });
         self.record.links.sort_by_key(|link| link.at);
     }
 
-    pub(super) fn fault(
+    pub(crate) fn fault(
         &mut self,
         kind: &'static str,
         member: Option<Member>,
@@ -237,7 +237,7 @@ impl Forge {
     }
 
     /// Not fit in this time, which it was before.
-    pub(super) fn unfit(&mut self, member: Member, during: Range<Micros>) {
+    pub(crate) fn unfit(&mut self, member: Member, during: Range<Micros>) {
         let fit = &mut self.record.fit;
         let whole = fit
             .iter()
@@ -253,7 +253,7 @@ impl Forge {
     }
 
     /// Dead for a second. If it was the active, the other one is at once.
-    pub(super) fn kill(&mut self, at: Micros, member: Member, next: Member) {
+    pub(crate) fn kill(&mut self, at: Micros, member: Member, next: Member) {
         self.fault("kill", Some(member), at..at + S);
         self.unfit(member, at..at + S);
         self.link(at + MS, member, false);

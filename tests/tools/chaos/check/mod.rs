@@ -16,7 +16,7 @@ mod doubled;
 mod fates;
 mod flat;
 #[cfg(test)]
-mod forge;
+pub(crate) mod forge;
 mod kept;
 mod listeners;
 mod lost;
@@ -116,6 +116,11 @@ impl Findings {
     /// How many violations there are.
     pub(crate) fn violations(&self) -> u64 {
         self.promises.iter().map(|(_, verdict)| verdict.count).sum()
+    }
+
+    /// Whether every promise was kept in a run that counts.
+    pub(crate) fn passed(&self) -> bool {
+        self.violations() == 0 && self.discounted.is_empty()
     }
 
     /// How often this promise was broken.

@@ -9,20 +9,17 @@ use super::forge::{Forge, MS, S};
 use super::run::{end, is_write};
 use crate::record::{Delivery, Kind, Member, Micros, OperationId, Outcome, Target};
 
-/// Numbers that a seed decides (splitmix64).
-pub(super) struct Dice(pub(super) u64);
+/// The dice of the tools, over ranges.
+pub(super) struct Dice(crate::dice::Dice);
 
 impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+    pub(super) fn new(seed: u64) -> Self {
+        Self(crate::dice::Dice::new(seed))
     }
 
     fn of(&mut self, range: Range<u32>) -> u32 {
-        range.start + (self.next() % u64::from(range.end - range.start)) as u32
+        let below = u64::from(range.end - range.start);
+        range.start + self.0.below(below) as u32
     }
 
     fn one_in(&mut self, sides: u32) -> bool {

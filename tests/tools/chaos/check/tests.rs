@@ -55,7 +55,7 @@ proptest! {
 
     #[test]
     fn a_valid_record_has_no_violation(seed: u64) {
-        let forge = valid(&mut Dice(seed));
+        let forge = valid(&mut Dice::new(seed));
         let findings = check(&forge.record);
         for (name, verdict) in &findings.promises {
             prop_assert_eq!(verdict.count, 0, "{}: {:#?}", name, verdict.examples);
@@ -64,7 +64,7 @@ proptest! {
 
     #[test]
     fn one_corruption_is_found_by_its_promise(seed: u64, which in 0..corruptions().len()) {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let mut forge = valid(&mut dice);
         let (promise, corrupt) = corruptions()[which];
         corrupt(&mut forge, &mut dice);

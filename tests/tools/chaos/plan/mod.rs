@@ -26,6 +26,11 @@ const PAUSE: (u32, u32) = (300, 3500);
 /// Between two faults of the group or this process.
 const PAUSE_OF_GROUP: (u32, u32) = (1000, 5000);
 
+/// How often each kind comes, if there is time for it: one more than a run needs, since one that is late is left out.
+const ENOUGH: usize = 6;
+/// Percent of the usual times, of which the first is taken that is enough.
+const SCALES: [u32; 5] = [100, 75, 55, 40, 30];
+
 /// One fault, as planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Planned {
@@ -43,15 +48,33 @@ pub(crate) fn quiet(length: Micros) -> Micros {
     QUIET.min(length / QUIET_PART)
 }
 
-/// All faults of a run, in the order of their beginnings.
+/// All faults of a run, in the order of their beginnings: at full length if each kind comes often enough then, shorter and
+/// closer together in a run that has little time.
 pub(crate) fn plan(seed: u64, kinds: &[FaultKind], target: Target, length: Micros) -> Vec<Planned> {
+    let plans = SCALES.map(|scale| at_scale(seed, kinds, target, length, scale));
+    let enough = |plan: &&Vec<Planned>| {
+        let count = |kind| plan.iter().filter(|fault| fault.kind == kind).count();
+        kinds.iter().all(|kind| count(*kind) >= ENOUGH)
+    };
+    let found = plans.iter().find(enough).or(plans.last());
+    found.cloned().unwrap_or_default()
+}
+
+fn at_scale(
+    seed: u64,
+    kinds: &[FaultKind],
+    target: Target,
+    length: Micros,
+    scale: u32,
+) -> Vec<Planned> {
     let mut dice = Dice::new(seed);
     let of = |hits: bool| -> Vec<FaultKind> {
         let kinds = kinds.iter().copied();
         kinds.filter(|kind| kind.hits_a_member() == hits).collect()
     };
-    let members = (0..target.members()).map(|member| Lane::new(Some(member), of(true)));
-    let group = Lane::new(None, of(false));
+    let lane = |member, hits| Lane::new(member, of(hits), scale);
+    let members = (0..target.members()).map(|member| lane(Some(member), true));
+    let group = lane(None, false);
     let mut lanes: Vec<_> = members.chain([group]).filter(Lane::is_used).collect();
     for lane in &mut lanes {
         lane.at = quiet(length) + lane.pause(&mut dice);
@@ -73,13 +96,16 @@ struct Lane {
     member: Option<Member>,
     kinds: Vec<FaultKind>,
     bag: Vec<FaultKind>,
+    /// Percent of the usual times.
+    scale: u32,
     /// When the next fault begins.
     at: Micros,
 }
 
 impl Lane {
-    fn new(member: Option<Member>, kinds: Vec<FaultKind>) -> Self {
+    fn new(member: Option<Member>, kinds: Vec<FaultKind>, scale: u32) -> Self {
         Self {
+            scale,
             member,
             kinds,
             bag: Vec::new(),
@@ -92,14 +118,11 @@ impl Lane {
     }
 
     fn pause(&self, dice: &mut Dice) -> Micros {
-        between(
-            dice,
-            if self.member.is_some() {
-                PAUSE
-            } else {
-                PAUSE_OF_GROUP
-            },
-        )
+        let pause = match self.member {
+            Some(_) => PAUSE,
+            None => PAUSE_OF_GROUP,
+        };
+        between(dice, pause) / 100 * self.scale
     }
 
     fn next(
@@ -117,7 +140,8 @@ impl Lane {
         let begin = self.at;
         // Whoever was hurt is back when the quiet spell begins.
         let last = last - kind.recovers(target) * MILLI;
-        let mut end = (begin + between(dice, kind.lasts())).min(last);
+        let lasts = between(dice, kind.lasts()) / 100 * self.scale;
+        let mut end = (begin + lasts.max(MILLI)).min(last);
         if self.member.is_some() {
             end = end.min(self.limit(before, target, begin));
         }

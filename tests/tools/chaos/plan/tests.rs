@@ -42,6 +42,26 @@ fn ten_minutes_have_each_kind_at_least_five_times() {
 }
 
 #[test]
+fn one_minute_has_half_a_dozen_kinds_as_often() {
+    use FaultKind as K;
+    let kinds = [
+        K::Kill,
+        K::Freeze,
+        K::Cut,
+        K::ClientKill,
+        K::Reload,
+        K::Move,
+    ];
+    for seed in 0..50 {
+        let counts = counts(&plan(seed, &kinds, Target::Redis, 60_000 * MILLI));
+        for kind in kinds {
+            let count = counts.get(kind.name()).copied().unwrap_or_default();
+            assert!(count >= 5, "seed {seed}: {kind:?} {count} times");
+        }
+    }
+}
+
+#[test]
 fn only_the_kinds_that_were_asked_for_come() {
     let kinds = [FaultKind::Kill, FaultKind::Move];
     let counts = counts(&plan(1, &kinds, Target::Nats, TEN_MINUTES));
