@@ -70,7 +70,7 @@ table! {
     DEDUPED_FOR = 2_000 Milliseconds, "how long a message is remembered by its content";
     TASKS = 8 Count, "tasks more at the end than at the beginning: what happens to run just then";
     THREADS = 2 Count, "threads more at the end: a blocking thread lives on for ten seconds";
-    SOCKETS = 4 Count, "sockets more at the end: kept ones for blocking commands, a connection that drains";
+    SOCKETS = 12 Count, "sockets more at the end: four connections kept for blocking commands, each with two ends in a proxy of this process";
     MEMORY = 32_768 Kibibytes, "memory more at the end: full tables of known messages, and what the allocator keeps";
     SAMPLES = 3 Count, "samples in a quiet spell, so that their median says something";
     OPERATIONS = 1_000 Count, "operations a second, or the run does not count";

@@ -78,7 +78,7 @@ mod tests {
         let grown: [fn(&mut Sample); 4] = [
             |sample| sample.tasks += 9,
             |sample| sample.threads += 3,
-            |sample| sample.sockets += 5,
+            |sample| sample.sockets += 13,
             |sample| sample.kibibytes += 40_000,
         ];
         for grow in grown {
