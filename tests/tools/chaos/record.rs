@@ -230,6 +230,8 @@ pub(crate) struct Heard {
     pub(crate) from: Range<u16>,
     /// Those workers publish over connections of their own that no fault touches, not through the group.
     pub(crate) steady: bool,
+    /// After how long a message comes again that was not acknowledged: `ack_wait` of a consumer, zero for others.
+    pub(crate) again: Micros,
     /// From when it was confirmed to when it was given up.
     pub(crate) during: Range<Micros>,
     pub(crate) messages: Vec<(Micros, OperationId)>,
