@@ -35,8 +35,11 @@ use std::collections::BTreeMap;
 use crate::record::{Member, Micros, OperationId, Record};
 use run::Run;
 
+/// Looks at a whole run, and tells what breaks one promise.
+type Promise = fn(&Run<'_>, &mut Verdict);
+
 /// Every promise, in the order in which a report tells them.
-const PROMISES: &[(&str, fn(&Run<'_>, &mut Verdict))] = &[
+const PROMISES: &[(&str, Promise)] = &[
     ("kept", kept::check),
     ("doubled", doubled::check),
     ("fates", fates::check),

@@ -84,10 +84,8 @@ fn subscription(run: &Run<'_>, heard: &Heard, ends: &[Micros], verdict: &mut Ver
             }
             Some(last) if last.connection > connection => {}
             _ => {
-                *place = Some(Latest {
-                    connection,
-                    id: *id,
-                })
+                let id = *id;
+                *place = Some(Latest { connection, id });
             }
         }
     }

@@ -47,7 +47,7 @@ fn explained(run: &Run<'_>, link: &Link) -> bool {
     // The part of a span that is long enough to be silence.
     let silent = |span: &Range<Micros>| {
         let since = span.start.saturating_add(stall);
-        (since <= span.end).then(|| since..span.end)
+        (since <= span.end).then_some(since..span.end)
     };
     let by_fault = record.faults.iter().any(|fault| {
         let touches = fault.member.is_none_or(|member| member == link.member);
