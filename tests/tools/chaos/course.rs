@@ -40,9 +40,6 @@ const SAMPLES: Duration = Duration::from_millis(500);
 /// The workload has found its pace so long after it was started, or after the last fault.
 const SETTLED: Micros = 500_000;
 
-/// What one entry of a log takes.
-const ENTRY: u64 = size_of::<Operation>() as u64;
-
 /// The whole run.
 pub(crate) async fn run<T: Target>(args: &Args) -> Result<Record, String> {
     let target = Arc::new(blocking(T::start).await??);
@@ -217,7 +214,7 @@ async fn take_samples<T: Target>(scene: Arc<Scene<T>>) -> Vec<Sample> {
         ..
     } = scene.course;
     while !*over.borrow() {
-        samples.push(look::sample(clock.now(), logs.total() * ENTRY));
+        samples.push(look::sample(clock.now(), logs.written()));
         tokio::time::sleep(SAMPLES).await;
     }
     samples

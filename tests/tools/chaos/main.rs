@@ -33,7 +33,7 @@ use std::process::ExitCode;
 
 use args::{Args, Command};
 use record::{Record, Target as Name};
-use targets::{fred::Fred, pair::Pair, redis::Redis};
+use targets::{fred::Fred, nats::Nats, pair::Pair, redis::Redis};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -87,6 +87,6 @@ async fn recorded(args: &Args) -> Result<Record, String> {
         Name::Redis => course::run::<Redis>(args).await,
         Name::Fred => course::run::<Fred>(args).await,
         Name::Pair => course::run::<Pair>(args).await,
-        Name::Nats => Err("not yet".to_owned()),
+        Name::Nats => course::run::<Nats>(args).await,
     }
 }

@@ -2,7 +2,13 @@
 
 use std::time::Instant;
 
+use failover_core::Failover;
+use failover_core::redis::Redis;
+use failover_testkit::server::RedisServer;
+use redis::AsyncCommands;
+
 use crate::args::{self, Args, Command};
+use crate::log::{Answer, Clock, Logs};
 use crate::record::{Kind, Outcome, Record};
 use crate::recorded;
 
@@ -101,4 +107,39 @@ async fn ten_seconds_of_kills_and_moves_give_a_plausible_record() {
             .all(|s| s.tasks > 60 && s.sockets > 3 && s.threads > 1 && s.kibibytes > 1000)
     );
     assert!(begun.elapsed().as_secs() < 60);
+}
+
+/// With and without the recorder in turns, one operation each: whatever else this machine does hits both alike.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_recorder_slows_an_operation_by_less_than_a_twentieth() {
+    const PAIRS: usize = 6000;
+    let server = RedisServer::start();
+    let toml = format!("[[member]]\nname = \"one\"\nurl = \"{}\"\n", server.url());
+    let group = Failover::<Redis>::open_toml(&toml).await.unwrap();
+    let mut client = group.client();
+    let clock = Clock::start();
+    let mut log = Logs::new(clock, 1).log(0, PAIRS);
+    let mut took = [Vec::new(), Vec::new()];
+    for number in 0..2 * PAIRS {
+        let recorded = number % 2 == 1;
+        let begun = Instant::now();
+        if recorded {
+            log.begin(Kind::Write);
+        }
+        let counted: i64 = client.hincr("key", number, 1).await.unwrap();
+        assert_eq!(counted, 1);
+        if recorded {
+            log.end(Answer::Right);
+        }
+        took[usize::from(recorded)].push(begun.elapsed());
+    }
+    let [without, with] = took.map(|mut took| {
+        took.sort_unstable();
+        took[PAIRS / 2].as_secs_f64()
+    });
+    let ratio = with / without;
+    assert!(
+        ratio < 1.05,
+        "{with} s recorded, {without} s not: {ratio:.3}"
+    );
 }

@@ -4,23 +4,32 @@
 //! written. Reads and echoes differ from one operation to the next: an answer that belongs to another question shows.
 
 use std::future::Future;
+use std::ops::Range;
 use std::time::Duration;
 
-use failover_core::Fate;
+use failover_core::redis::Messages;
+use failover_core::{Error, Fate};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use super::Course;
+use super::{Course, Load};
 use crate::dice::Dice;
 use crate::log::{Answer, Log};
-use crate::record::{Kind, OperationId};
+use crate::record::{Delivery, Heard, Kind, OperationId};
 
 /// Tasks that do everything but block.
 const CALLERS: u16 = 60;
 /// Tasks that block. Each of their operations may take a connection of its own, so there are few.
 const WAITERS: u16 = 2;
+/// Tasks that publish numbered messages.
+const PUBLISHERS: Range<u16> = CALLERS + WAITERS..CALLERS + WAITERS + 4;
 /// All of them.
-pub(super) const WORKERS: u16 = CALLERS + WAITERS;
+pub(super) const WORKERS: u16 = PUBLISHERS.end;
+/// Streams that listen to all that is published.
+const LISTENERS: usize = 2;
+const CHANNEL: &str = "chaos";
+/// A message may come so much later than the last was sent.
+const LATE: Duration = Duration::from_secs(1);
 /// From one operation of a caller to the next: some 3,000 a second over all of them.
 const PACE: Duration = Duration::from_millis(20);
 const PACE_OF_WAITERS: Duration = Duration::from_millis(700);
@@ -88,6 +97,9 @@ pub(super) trait Speaks: Clone + Send + Sync + 'static {
     fn script(&mut self, count: Field, text: String) -> impl Answers<(i64, String)>;
     /// Adds to a list.
     fn push(&mut self, list: String, value: String) -> impl Answers<i64>;
+    fn publish(&mut self, channel: &'static str, text: String) -> impl Answers<i64>;
+    fn listen(&self, channel: &'static str)
+    -> impl Future<Output = Result<Messages, Error>> + Send;
     /// Takes from a list, or waits for [`BLOCKS`].
     fn pop(&mut self, list: String) -> impl Answers<Option<(String, String)>>;
 }
@@ -97,13 +109,23 @@ pub(super) trait Answers<T>: Future<Output = Result<T, Failure>> + Send {}
 impl<T, F: Future<Output = Result<T, Failure>> + Send> Answers<T> for F {}
 
 /// Starts the tasks.
-pub(super) fn start<C: Speaks>(client: &C, course: &Course) -> JoinSet<Log> {
+pub(super) async fn start<C: Speaks>(client: &C, course: &Course) -> Result<Load, String> {
+    let mut listeners = Vec::new();
+    for _ in 0..LISTENERS {
+        let messages = client.listen(CHANNEL).await;
+        let messages = messages.map_err(|error| error.to_string())?;
+        listeners.push(tokio::spawn(listen(messages, course.clone())));
+    }
+    let workers = work_of_all(client, course);
+    Ok(Load { workers, listeners })
+}
+
+fn work_of_all<C: Speaks>(client: &C, course: &Course) -> JoinSet<Log> {
     let mut workers = JoinSet::new();
     for worker in 0..WORKERS {
-        let pace = if worker < CALLERS {
-            PACE
-        } else {
-            PACE_OF_WAITERS
+        let pace = match worker {
+            _ if worker < CALLERS || PUBLISHERS.contains(&worker) => PACE,
+            _ => PACE_OF_WAITERS,
         };
         let most = course.length.div_duration_f64(pace) as usize + 100;
         let log = course.logs.log(worker, most);
@@ -131,6 +153,10 @@ async fn work<C: Speaks>(mut client: C, log: &mut Log, course: Course, pace: Dur
         ticks.tick().await;
         if worker < CALLERS {
             call(&mut client, log, &mut dice).await;
+        } else if PUBLISHERS.contains(&worker) {
+            let id = log.begin(Kind::Publish);
+            let published = client.publish(CHANNEL, text(id)).await;
+            log.end(judged(published, |_heard| Some(()), ""));
         } else {
             wait(&mut client, log).await;
         }
@@ -199,6 +225,56 @@ async fn wait<C: Speaks>(client: &mut C, log: &mut Log) {
     log.end(judged(popped, fits, &value));
 }
 
+fn text(id: OperationId) -> String {
+    format!("{} {}", id.worker, id.number)
+}
+
+fn operation_of(text: &str) -> Option<OperationId> {
+    let (worker, number) = text.split_once(' ')?;
+    Some(OperationId {
+        worker: worker.parse().ok()?,
+        number: number.parse().ok()?,
+    })
+}
+
+async fn listen(mut messages: Messages, mut course: Course) -> Heard {
+    let Course {
+        clock,
+        length,
+        logs,
+        ..
+    } = course.clone();
+    let most = PUBLISHERS.len() * (length.div_duration_f64(PACE) as usize + 100);
+    let mut heard = Heard {
+        delivery: Delivery::PubSub,
+        queue: None,
+        kind: Kind::Publish,
+        from: PUBLISHERS,
+        steady: false,
+        again: 0,
+        during: clock.now()..clock.now(),
+        messages: Vec::with_capacity(most),
+    };
+    let end = async move {
+        let _ = course.over.wait_for(|over| *over).await;
+        tokio::time::sleep(LATE).await;
+    };
+    tokio::pin!(end);
+    loop {
+        let message = tokio::select! {
+            biased;
+            () = &mut end => break,
+            message = messages.next() => message,
+        };
+        let Some(message) = message else { break };
+        let id = operation_of(&message.text());
+        heard.messages.extend(id.map(|id| (clock.now(), id)));
+        logs.heard_one();
+    }
+    heard.during.end = clock.now();
+    heard
+}
+
 fn is_both((count, read): &(i64, Option<String>), value: &str) -> Option<()> {
     (*count == 1 && read.as_deref() == Some(value)).then_some(())
 }
@@ -227,5 +303,10 @@ mod tests {
             assert_eq!(operation(&key, field), Some(id));
         }
         assert_eq!(operation("known:7", 0), None);
+        let id = OperationId {
+            worker: 64,
+            number: 5,
+        };
+        assert_eq!(operation_of(&text(id)), Some(id));
     }
 }

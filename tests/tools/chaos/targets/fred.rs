@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use ::fred::interfaces::{
-    HashesInterface, KeysInterface, ListInterface, LuaInterface, TransactionInterface,
+    HashesInterface, KeysInterface, ListInterface, LuaInterface, PubsubInterface,
+    TransactionInterface,
 };
-use failover_core::redis::{Fred as Backend, FredClient};
+use failover_core::redis::{Fred as Backend, FredClient, Messages};
 use failover_core::{Error, ErrorKind, Failover, Fate};
 
 use super::calls::{self, BLOCKS, Failure, Field, SCRIPT, Speaks};
@@ -107,6 +108,18 @@ impl Speaks for FredClient {
             async move { client.lpush(list, value).await }
         });
         pushed.await.map_err(failure)
+    }
+
+    async fn publish(&mut self, channel: &'static str, text: String) -> Result<i64, Failure> {
+        let published = self.run(move |client| {
+            let text = text.clone();
+            async move { client.publish(channel, text).await }
+        });
+        published.await.map_err(failure)
+    }
+
+    async fn listen(&self, channel: &'static str) -> Result<Messages, Error> {
+        self.subscribe([channel]).await
     }
 
     async fn pop(&mut self, list: String) -> Result<Option<(String, String)>, Failure> {

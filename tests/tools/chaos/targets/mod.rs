@@ -5,7 +5,7 @@
 
 mod calls;
 pub(crate) mod fred;
-//pub(crate) mod nats;
+pub(crate) mod nats;
 pub(crate) mod pair;
 pub(crate) mod redis;
 mod servers;

@@ -143,10 +143,7 @@ impl Target for Pair {
         group: &Failover<Backend>,
         course: &Course,
     ) -> Result<Load, String> {
-        Ok(Load {
-            workers: calls::start(&group.client(), course),
-            listeners: Vec::new(),
-        })
+        calls::start(&group.client(), course).await
     }
 
     async fn kept(self: &Arc<Self>, course: &Course) -> Result<Applied, String> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use failover_core::Failover;
-use failover_core::redis::{FailoverConnection, Redis as Backend};
+use failover_core::redis::{FailoverConnection, Messages, Redis as Backend};
+use failover_core::{Error, Failover};
 use redis::{AsyncCommands, RedisError};
 
 use super::calls::{self, Answers, BLOCKS, Failure, Field, SCRIPT, Speaks};
@@ -50,10 +50,7 @@ macro_rules! independent {
             group: &Failover<Self::Backend>,
             course: &Course,
         ) -> Result<Load, String> {
-            Ok(Load {
-                workers: calls::start(&group.client(), course),
-                listeners: Vec::new(),
-            })
+            calls::start(&group.client(), course).await
         }
 
         async fn kept(self: &Arc<Self>, course: &Course) -> Result<Applied, String> {
@@ -125,6 +122,16 @@ impl Speaks for FailoverConnection {
 
     async fn push(&mut self, list: String, value: String) -> Result<i64, Failure> {
         self.lpush(list, value).await.map_err(failure)
+    }
+
+    async fn publish(&mut self, channel: &'static str, text: String) -> Result<i64, Failure> {
+        AsyncCommands::publish(self, channel, text)
+            .await
+            .map_err(failure)
+    }
+
+    async fn listen(&self, channel: &'static str) -> Result<Messages, Error> {
+        self.subscribe([channel]).await
     }
 
     fn pop(&mut self, list: String) -> impl Answers<Option<(String, String)>> {
