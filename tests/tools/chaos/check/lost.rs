@@ -43,7 +43,9 @@ pub(crate) fn check(run: &Run<'_>, verdict: &mut Verdict) {
             Delivery::Mirrored { .. } | Delivery::AtLeastOnce { .. } | Delivery::PubSub => &planned,
             Delivery::AtMostOnce => &any,
         };
-        subscription(run, &listener, trouble, verdict);
+        let mut of_one = Verdict::default();
+        subscription(run, &listener, trouble, &mut of_one);
+        verdict.add_all(of_one);
     }
 }
 

@@ -194,5 +194,26 @@ mod tests {
             },
         ];
         only(&check(&forge.record), "moves", 0);
+        // Not if it was fit for a moment, or until just before.
+        for fit in [at - 3 * S..at - 2 * S, at - 5 * S..at - 2 * S] {
+            let mut forge = Forge {
+                record: forge.record.clone(),
+            };
+            forge.record.fit.push(Fit {
+                member: 0,
+                during: fit,
+            });
+            only(&check(&forge.record), "moves", 1);
+        }
+    }
+
+    #[test]
+    fn at_the_beginning_nobody_was_silent_for_good() {
+        let mut forge = Forge::redis();
+        forge.record.fit.retain(|fit| fit.member == 1);
+        for step in 0..5 {
+            forge.go(S + step * 100 * MS, 1 - (step % 2) as u8, "lost", false);
+        }
+        only(&check(&forge.record), "moves", 1);
     }
 }

@@ -26,7 +26,9 @@ pub(crate) fn check(run: &Run<'_>, verdict: &mut Verdict) {
             Delivery::AtLeastOnce { .. } | Delivery::Mirrored { .. } | Delivery::Consumer => false,
         });
     for heard in ordered {
-        subscription(run, heard, &ends, verdict);
+        let mut of_one = Verdict::default();
+        subscription(run, heard, &ends, &mut of_one);
+        verdict.add_all(of_one);
     }
 }
 

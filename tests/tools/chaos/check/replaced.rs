@@ -93,7 +93,9 @@ mod tests {
 
     #[test]
     fn a_connection_that_ended_for_nothing_is_found() {
-        only(&check(&replaced().record), "replaced", 1);
+        let findings = check(&replaced().record);
+        only(&findings, "replaced", 1);
+        assert_eq!(findings.figure("connections_ended"), 1);
         // A stop of this process is no reason, and neither is a fault of another member.
         let mut forge = replaced();
         forge.record.stops.push(8 * S..9 * S - MS);
