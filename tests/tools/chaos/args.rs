@@ -13,7 +13,7 @@ Usage: chaos <target> [options]
 
 Starts real servers, puts a workload on a group over them, and does faults to the servers, the network, the group and this
 process, several at a time. Then it checks what the engine promises. Exits with 0 if every promise was kept, with 1 if one
-was broken, with 2 if the command line is wrong or a server does not start.
+was broken or if the run did too little to count, with 2 if the command line is wrong or a server does not start.
 
 Targets:
   redis  two independent redis-servers, through redis-rs

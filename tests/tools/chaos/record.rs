@@ -109,6 +109,7 @@ pub(crate) struct OperationId {
 
 /// What may run again after its connection ended, as the group was configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "the checker knows all of them, and a run has one")]
 pub(crate) enum Replay {
     Never,
     Reads,
@@ -117,6 +118,7 @@ pub(crate) enum Replay {
 
 /// Which published messages go to the next active, as the group was configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "the checker knows all of them, and a run has one")]
 pub(crate) enum Carry {
     None,
     Unsent,
@@ -213,6 +215,7 @@ pub(crate) enum Delivery {
 
 /// How a message is known that was delivered before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "the checker knows all of them, and a run has one")]
 pub(crate) enum Dedupe {
     None,
     Header,
@@ -230,6 +233,8 @@ pub(crate) struct Heard {
     pub(crate) from: Range<u16>,
     /// Those workers publish over connections of their own that no fault touches, not through the group.
     pub(crate) steady: bool,
+    /// After how long a message comes again that was not acknowledged: `ack_wait` of a consumer, zero for others.
+    pub(crate) again: Micros,
     /// From when it was confirmed to when it was given up.
     pub(crate) during: Range<Micros>,
     pub(crate) messages: Vec<(Micros, OperationId)>,

@@ -1,8 +1,7 @@
 //! `answered`: every call ends, within the time that its settings promise.
 //!
-//! A call may take its patience and [`bounds::LATE_ANSWER`] more. Time in which this process was stopped does not count,
-//! and neither does the engine's tick after it. A call that had not ended when the run was over is a violation where it
-//! had begun more than its patience before.
+//! A call may take its patience and [`bounds::LATE_ANSWER`] more. Time in which this process was stopped does not count.
+//! A call that had not ended when the run was over is a violation if it had begun more than its patience before.
 
 use super::run::{Run, end, milliseconds};
 use super::{Verdict, bounds};

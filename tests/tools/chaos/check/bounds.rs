@@ -66,11 +66,12 @@ table! {
     AFTER_FAULT = 2_000 Milliseconds, "a connection that a fault broke may be given up so much later, beyond `silence`";
     CALM = 5_000 Milliseconds, "after a fault a cluster needs so long to spread its subscriptions again";
     ON_THE_WAY = 1_000 Milliseconds, "a message that was sent so shortly before a fault may be lost with it";
+    COMES_AGAIN = 1_000 Milliseconds, "beyond `ack_wait`: the way of a message that a consumer gets again";
     DEDUPED = 131_072 Count, "messages that a subscription remembers by their header";
     DEDUPED_FOR = 2_000 Milliseconds, "how long a message is remembered by its content";
     TASKS = 8 Count, "tasks more at the end than at the beginning: what happens to run just then";
     THREADS = 2 Count, "threads more at the end: a blocking thread lives on for ten seconds";
-    SOCKETS = 4 Count, "sockets more at the end: kept ones for blocking commands, a connection that drains";
+    SOCKETS = 12 Count, "sockets more at the end: four connections kept for blocking commands, each with two ends in a proxy of this process";
     MEMORY = 32_768 Kibibytes, "memory more at the end: full tables of known messages, and what the allocator keeps";
     SAMPLES = 3 Count, "samples in a quiet spell, so that their median says something";
     OPERATIONS = 1_000 Count, "operations a second, or the run does not count";

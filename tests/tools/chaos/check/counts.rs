@@ -2,11 +2,12 @@
 //! not count as one that kept them.
 //!
 //! A run counts if it did [`bounds::OPERATIONS`] a second over its whole length, was done [`bounds::FAULTS`] faults of each
-//! kind that was asked for, and has [`bounds::SAMPLES`] samples in each quiet spell.
+//! kind that was asked for, has [`bounds::SAMPLES`] samples in each quiet spell, and gives its consumers the time that `lost`
+//! asks for.
 
 use super::run::Run;
-use super::{bounds, flat};
-use crate::record::Record;
+use super::{bounds, flat, lost};
+use crate::record::{Delivery, Record};
 
 /// Why the run does not count. Empty if it does.
 pub(crate) fn reasons(run: &Run<'_>) -> Vec<String> {
@@ -37,6 +38,18 @@ pub(crate) fn reasons(run: &Run<'_>) -> Vec<String> {
                 "{count} samples in the quiet spell at the {name}; at least {least} are needed"
             ));
         }
+    }
+    let consumers = record.heard.iter();
+    let consumers = consumers.filter(|heard| heard.delivery == Delivery::Consumer);
+    if consumers
+        .filter(|heard| !lost::hears_again(record, heard))
+        .count()
+        > 0
+    {
+        reasons.push(
+            "the quiet spell at the end is too short for a message to come again to a consumer"
+                .to_owned(),
+        );
     }
     reasons
 }

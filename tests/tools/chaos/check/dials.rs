@@ -1,23 +1,18 @@
 //! `dials`: nobody dials a member more than [`bounds::DIALS`] times in any second.
 //!
-//! As its proxy saw them, whoever they were for. A blocking command may need a connection of its own, so each one that can
-//! be under way in that second allows one more. A second begins with a dial.
+//! As its proxy saw them, whoever they were for. A blocking command may need a connection of its own, so each one that is
+//! under way in that second allows one more. A second begins with a dial.
 
 use std::ops::Range;
 
-use super::run::{Run, seconds};
+use super::run::{Run, end, seconds};
 use super::{Verdict, bounds};
-use crate::record::{Kind, Member, Micros};
+use crate::record::{Kind, Member, Micros, Outcome};
 
 const SECOND: Micros = 1_000_000;
 
 pub(crate) fn check(run: &Run<'_>, verdict: &mut Verdict) {
-    let mut blocking: Vec<Micros> = run
-        .operations()
-        .filter(|(_, operation)| operation.kind == Kind::Blocking)
-        .map(|(_, operation)| operation.begun)
-        .collect();
-    blocking.sort_unstable();
+    let blocking = Blocking::of(run);
     let mut most = 0;
     for member in (0..).take(run.record.members.len()) {
         most = most.max(of(run, member, &blocking, verdict));
@@ -26,7 +21,7 @@ pub(crate) fn check(run: &Run<'_>, verdict: &mut Verdict) {
 }
 
 /// The most dials of one member in a second.
-fn of(run: &Run<'_>, member: Member, blocking: &[Micros], verdict: &mut Verdict) -> u64 {
+fn of(run: &Run<'_>, member: Member, blocking: &Blocking, verdict: &mut Verdict) -> u64 {
     let dials = run
         .record
         .dials
@@ -40,7 +35,7 @@ fn of(run: &Run<'_>, member: Member, blocking: &[Micros], verdict: &mut Verdict)
         let second = *at..at.saturating_add(SECOND);
         let count = dials[place..].partition_point(|dial| *dial < second.end);
         most = most.max(count as u64);
-        let allowed = bounds::DIALS.value as usize + may_block(run, blocking, &second);
+        let allowed = bounds::DIALS.value as usize + blocking.during(&second);
         // A storm of a minute is sixty violations, not thousands.
         if count > allowed && *at >= told_until {
             told_until = second.end;
@@ -53,11 +48,32 @@ fn of(run: &Run<'_>, member: Member, blocking: &[Micros], verdict: &mut Verdict)
     most
 }
 
-/// How many blocking commands may have been under way.
-fn may_block(run: &Run<'_>, begun: &[Micros], second: &Range<Micros>) -> usize {
-    let since = second.start.saturating_sub(run.patience(Kind::Blocking));
-    let first = begun.partition_point(|begun| *begun < since);
-    begun[first..].partition_point(|begun| *begun < second.end)
+/// When blocking commands began and ended, each in order.
+struct Blocking {
+    begun: Vec<Micros>,
+    ended: Vec<Micros>,
+}
+
+impl Blocking {
+    fn of(run: &Run<'_>) -> Self {
+        let all = run.operations().map(|(_, operation)| operation);
+        let all = all.filter(|operation| operation.kind == Kind::Blocking);
+        let (mut begun, mut ended): (Vec<_>, Vec<_>) = all
+            .map(|operation| match operation.outcome {
+                Outcome::Unended => (operation.begun, Micros::MAX),
+                _ => (operation.begun, end(operation)),
+            })
+            .unzip();
+        begun.sort_unstable();
+        ended.sort_unstable();
+        Self { begun, ended }
+    }
+
+    /// How many were under way at some time in this span.
+    fn during(&self, span: &Range<Micros>) -> usize {
+        let begun = self.begun.partition_point(|begun| *begun < span.end);
+        begun - self.ended.partition_point(|ended| *ended < span.start)
+    }
 }
 
 #[cfg(test)]
@@ -95,5 +111,9 @@ mod tests {
         let mut forge = dialled(21, 49 * MS);
         forge.operation(9 * S, MS, Kind::Blocking, Outcome::Right);
         only(&check(&forge.record), "dials", 0);
+        // One that was over before the storm may not.
+        let mut forge = dialled(21, 49 * MS);
+        forge.operation(9 * S - 2 * MS, MS, Kind::Blocking, Outcome::Right);
+        only(&check(&forge.record), "dials", 1);
     }
 }

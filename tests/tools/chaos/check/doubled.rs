@@ -21,7 +21,9 @@ pub(crate) fn check(run: &Run<'_>, verdict: &mut Verdict) {
     writes(run, verdict);
     for listener in listeners(run.record) {
         if let Some(memory) = memory(run, listener.first()) {
-            messages(run, &listener, memory, verdict);
+            let mut of_one = Verdict::default();
+            messages(run, &listener, memory, &mut of_one);
+            verdict.add_all(of_one);
         }
     }
 }

@@ -11,8 +11,11 @@ use super::bounds::{self, Bound};
 use super::run::{Run, seconds};
 use crate::record::{Micros, Record, Sample};
 
+/// Reads one number of a sample.
+type Read = fn(&Sample) -> u32;
+
 /// What is compared: its name, how it is read, and what is allowed.
-const ALL: [(&str, fn(&Sample) -> u32, Bound); 4] = [
+const ALL: [(&str, Read, Bound); 4] = [
     ("tasks", |sample| sample.tasks, bounds::TASKS),
     ("threads", |sample| sample.threads, bounds::THREADS),
     ("sockets", |sample| sample.sockets, bounds::SOCKETS),
@@ -50,7 +53,7 @@ pub(crate) fn samples<'a>(
     })
 }
 
-fn median(record: &Record, spell: &Range<Micros>, of: fn(&Sample) -> u32) -> Option<u32> {
+fn median(record: &Record, spell: &Range<Micros>, of: Read) -> Option<u32> {
     let mut values: Vec<u32> = samples(record, spell).map(of).collect();
     values.sort_unstable();
     values.get(values.len() / 2).copied()
@@ -78,7 +81,7 @@ mod tests {
         let grown: [fn(&mut Sample); 4] = [
             |sample| sample.tasks += 9,
             |sample| sample.threads += 3,
-            |sample| sample.sockets += 5,
+            |sample| sample.sockets += 13,
             |sample| sample.kibibytes += 40_000,
         ];
         for grow in grown {

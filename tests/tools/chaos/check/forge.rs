@@ -140,6 +140,7 @@ impl Forge {
             kind,
             from,
             steady: true,
+            again: if delivery == Delivery::Consumer { S } else { 0 },
             during: 0..self.record.length,
             messages,
         });

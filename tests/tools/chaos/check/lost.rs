@@ -3,7 +3,8 @@
 //! Asked of messages whose sending succeeded, while the subscription was there. What each delivery promises:
 //!
 //! - A consumer hears every message that its stream acknowledged, whatever happened. What was sent before the quiet spell
-//!   at the end has come by the end of it.
+//!   at the end has come by the end of it, if there is time for a message to come again (`ack_wait` and
+//!   [`bounds::COMES_AGAIN`]). If there is not, the consumer is not asked, and the run does not count.
 //! - `Mirrored` loses nothing as long as only one member at a time is in trouble, if the publishers' connections are their
 //!   own. A message that is published through the group can be lost on its way to the server, with any delivery.
 //! - `AtLeastOnce` and pub/sub lose nothing in planned moves.
@@ -18,7 +19,7 @@ use std::ops::Range;
 use super::listeners::{Listener, Marks, listeners};
 use super::run::{Run, end, joined, overlap};
 use super::{Verdict, bounds};
-use crate::record::{Delivery, Heard, Member, Micros, Move, OperationId, Outcome};
+use crate::record::{Delivery, Heard, Member, Micros, Move, OperationId, Outcome, Record};
 
 /// The reasons of moves that nobody was forced to.
 pub(crate) const PLANNED: [&str; 6] = [
@@ -42,7 +43,9 @@ pub(crate) fn check(run: &Run<'_>, verdict: &mut Verdict) {
             Delivery::Mirrored { .. } | Delivery::AtLeastOnce { .. } | Delivery::PubSub => &planned,
             Delivery::AtMostOnce => &any,
         };
-        subscription(run, &listener, trouble, verdict);
+        let mut of_one = Verdict::default();
+        subscription(run, &listener, trouble, &mut of_one);
+        verdict.add_all(of_one);
     }
 }
 
@@ -93,9 +96,18 @@ fn present(run: &Run<'_>, listener: &Listener<'_>) -> Range<Micros> {
     let ends = listener.parts.iter().map(|part| part.during.end);
     let (start, last) = (starts.max().unwrap_or(0), ends.min().unwrap_or(0));
     match listener.first().delivery {
-        Delivery::Consumer => start..last.min(run.record.quiet[1].start),
+        Delivery::Consumer if hears_again(run.record, listener.first()) => {
+            start..last.min(run.record.quiet[1].start)
+        }
+        Delivery::Consumer => start..start,
         _ => start..last.saturating_sub(bounds::ON_THE_WAY.micros()),
     }
+}
+
+/// Whether what a consumer's last trouble cost comes again before the end.
+pub(crate) fn hears_again(record: &Record, heard: &Heard) -> bool {
+    let quiet = heard.during.end.saturating_sub(record.quiet[1].start);
+    quiet >= heard.again.saturating_add(bounds::COMES_AGAIN.micros())
 }
 
 fn around(cause: &Range<Micros>) -> Range<Micros> {
@@ -221,6 +233,17 @@ mod tests {
             Delivery::Consumer,
         ] {
             only(&check(&unheard(delivery, 9 * S).record), "lost", 1);
+        }
+    }
+
+    #[test]
+    fn a_consumer_is_asked_if_a_message_can_come_again() {
+        for (again, count) in [(3 * S, 1), (3 * S + 1, 0)] {
+            let mut forge = unheard(Delivery::Consumer, 9 * S);
+            forge.record.heard[0].again = again;
+            let findings = check(&forge.record);
+            only(&findings, "lost", count);
+            assert_eq!(findings.discounted.is_empty(), count == 1);
         }
     }
 

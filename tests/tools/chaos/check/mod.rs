@@ -35,8 +35,11 @@ use std::collections::BTreeMap;
 use crate::record::{Member, Micros, OperationId, Record};
 use run::Run;
 
+/// Looks at a whole run, and tells what breaks one promise.
+type Promise = fn(&Run<'_>, &mut Verdict);
+
 /// Every promise, in the order in which a report tells them.
-const PROMISES: &[(&str, fn(&Run<'_>, &mut Verdict))] = &[
+const PROMISES: &[(&str, Promise)] = &[
     ("kept", kept::check),
     ("doubled", doubled::check),
     ("fates", fates::check),
@@ -53,6 +56,8 @@ const PROMISES: &[(&str, fn(&Run<'_>, &mut Verdict))] = &[
 
 /// So many violations of one promise are described. The others are only counted.
 const EXAMPLES: usize = 5;
+/// Of a promise that several subscriptions can break, so many of each.
+const EXAMPLES_OF_EACH: usize = 2;
 
 /// One broken promise, with what leads to the history around it.
 #[derive(Clone, Debug)]
@@ -95,6 +100,19 @@ impl Verdict {
         }
     }
 
+    /// Takes over what one of several subscriptions broke. So the first one does not hide the others.
+    fn add_all(&mut self, of_one: Self) {
+        let Self {
+            count, examples, ..
+        } = of_one;
+        self.count += count;
+        let first = examples.into_iter().take(EXAMPLES_OF_EACH);
+        self.examples.extend(first.map(|example| Violation {
+            what: format!("{} ({count} times in all)", example.what),
+            ..example
+        }));
+    }
+
     fn figure(&mut self, name: &'static str, value: u64) {
         self.figures.insert(name, value);
     }
@@ -121,6 +139,14 @@ impl Findings {
     /// Whether every promise was kept in a run that counts.
     pub(crate) fn passed(&self) -> bool {
         self.violations() == 0 && self.discounted.is_empty()
+    }
+
+    /// What was measured under this name.
+    #[cfg(test)]
+    fn figure(&self, name: &str) -> u64 {
+        let mut verdicts = self.promises.iter().map(|(_, verdict)| verdict);
+        let figure = verdicts.find_map(|verdict| verdict.figures.get(name));
+        *figure.expect("a figure")
     }
 
     /// How often this promise was broken.

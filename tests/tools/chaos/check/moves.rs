@@ -8,6 +8,8 @@
 //! `failback.stable` without such a move, and after each `failback.grace` at the latest. That clock runs while the budget
 //! is not full, so it starts with the move that spends from a full one.
 //!
+//! A member that takes over from itself, on a new connection, is no move. That is the matter of `replaced`.
+//!
 //! With an empty budget a silent active is left after [`bounds::SILENT_FOR_GOOD`] times `silence`. So a move is no violation
 //! if the member that it left was not fit for so long.
 
@@ -30,7 +32,12 @@ pub(crate) fn check(run: &Run<'_>, verdict: &mut Verdict) {
             });
         }
     }
-    verdict.figure("moves", run.record.moves.len() as u64);
+    let moved = run
+        .record
+        .moves
+        .iter()
+        .filter(|step| step.from != Some(step.to));
+    verdict.figure("moves", moved.count() as u64);
     verdict.figure("moves_that_cost", costly);
 }
 
@@ -187,5 +194,26 @@ mod tests {
             },
         ];
         only(&check(&forge.record), "moves", 0);
+        // Not if it was fit for a moment, or until just before.
+        for fit in [at - 3 * S..at - 2 * S, at - 5 * S..at - 2 * S] {
+            let mut forge = Forge {
+                record: forge.record.clone(),
+            };
+            forge.record.fit.push(Fit {
+                member: 0,
+                during: fit,
+            });
+            only(&check(&forge.record), "moves", 1);
+        }
+    }
+
+    #[test]
+    fn at_the_beginning_nobody_was_silent_for_good() {
+        let mut forge = Forge::redis();
+        forge.record.fit.retain(|fit| fit.member == 1);
+        for step in 0..5 {
+            forge.go(S + step * 100 * MS, 1 - (step % 2) as u8, "lost", false);
+        }
+        only(&check(&forge.record), "moves", 1);
     }
 }

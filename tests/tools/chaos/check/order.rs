@@ -26,7 +26,9 @@ pub(crate) fn check(run: &Run<'_>, verdict: &mut Verdict) {
             Delivery::AtLeastOnce { .. } | Delivery::Mirrored { .. } | Delivery::Consumer => false,
         });
     for heard in ordered {
-        subscription(run, heard, &ends, verdict);
+        let mut of_one = Verdict::default();
+        subscription(run, heard, &ends, &mut of_one);
+        verdict.add_all(of_one);
     }
 }
 
@@ -84,10 +86,8 @@ fn subscription(run: &Run<'_>, heard: &Heard, ends: &[Micros], verdict: &mut Ver
             }
             Some(last) if last.connection > connection => {}
             _ => {
-                *place = Some(Latest {
-                    connection,
-                    id: *id,
-                })
+                let id = *id;
+                *place = Some(Latest { connection, id });
             }
         }
     }

@@ -288,7 +288,7 @@ pub(super) fn corruptions() -> [(&'static str, Corruption); 17] {
             end_samples(forge, |sample| sample.tasks += more);
         }),
         ("flat", |forge, dice| {
-            let more = dice.of(5..1000);
+            let more = dice.of(13..1000);
             end_samples(forge, |sample| sample.sockets += more);
         }),
         ("flat", |forge, dice| {

@@ -47,7 +47,7 @@ fn explained(run: &Run<'_>, link: &Link) -> bool {
     // The part of a span that is long enough to be silence.
     let silent = |span: &Range<Micros>| {
         let since = span.start.saturating_add(stall);
-        (since <= span.end).then(|| since..span.end)
+        (since <= span.end).then_some(since..span.end)
     };
     let by_fault = record.faults.iter().any(|fault| {
         let touches = fault.member.is_none_or(|member| member == link.member);
@@ -93,7 +93,9 @@ mod tests {
 
     #[test]
     fn a_connection_that_ended_for_nothing_is_found() {
-        only(&check(&replaced().record), "replaced", 1);
+        let findings = check(&replaced().record);
+        only(&findings, "replaced", 1);
+        assert_eq!(findings.figure("connections_ended"), 1);
         // A stop of this process is no reason, and neither is a fault of another member.
         let mut forge = replaced();
         forge.record.stops.push(8 * S..9 * S - MS);

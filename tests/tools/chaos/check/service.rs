@@ -110,9 +110,8 @@ impl Times {
         let slots = (ends.max().unwrap_or(0).max(run.record.length) / SLOT + 2) as usize;
         let mut first = vec![Micros::MAX; slots];
         let mut last = vec![0; slots];
-        // How many calls begin less how many end: the sum says how many are under way.
+        // How many calls begin, less how many ended in the slot before: the sum says how many are under way.
         let mut under_way = vec![0i32; slots];
-        let mut touched = vec![false; slots];
         let slot = |at: Micros| (at / SLOT) as usize;
         for (_, operation) in run.operations().filter(|(_, operation)| of(operation.kind)) {
             let unended = operation.outcome == Outcome::Unended;
@@ -124,8 +123,6 @@ impl Times {
             let ended = ended.max(operation.begun);
             under_way[slot(operation.begun)] += 1;
             under_way[slot(ended) + 1] -= 1;
-            touched[slot(operation.begun)] = true;
-            touched[slot(ended)] = true;
             if operation.outcome == Outcome::Right {
                 let slot = slot(ended);
                 first[slot] = first[slot].min(ended);
@@ -135,8 +132,7 @@ impl Times {
         let mut calls = 0;
         let busy = (0u32..).zip(&under_way).filter_map(|(slot, change)| {
             calls += change;
-            let busy = calls > 0 || touched[slot as usize];
-            busy.then_some(slot * SLOT..(slot + 1) * SLOT)
+            (calls > 0).then_some(slot * SLOT..(slot + 1) * SLOT)
         });
         Self {
             gaps: gaps(&worked(busy.collect()), &first, &last),

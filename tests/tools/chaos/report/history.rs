@@ -12,10 +12,14 @@ const BEFORE: Micros = 2_000_000;
 const AFTER: Micros = 1_000_000;
 /// One line says how all operations fared in so much time.
 const STEP: Micros = 250_000;
-/// At most so many faults, moves, connections, stops and turns.
-const EVENTS: usize = 24;
+/// At most so many faults, moves, stops and turns.
+const EVENTS: usize = 20;
+/// At most so many connections that came or ended.
+const LINKS: usize = 8;
 /// At most so many operations that failed, beside those that the violation names.
-const FAILED: usize = 12;
+const FAILED: usize = 8;
+/// Shorter stops are a busy machine, and there are many.
+const STOP: Micros = 100_000;
 
 /// One thing that happened.
 struct Line {
@@ -27,6 +31,12 @@ struct Line {
 pub(crate) fn around(record: &Record, violation: &Violation) -> Vec<String> {
     let window = violation.at.saturating_sub(BEFORE)..violation.at.saturating_add(AFTER);
     let mut lines = nearest(events(record, &window), violation.at, EVENTS, "events");
+    lines.extend(nearest(
+        links(record, &window),
+        violation.at,
+        LINKS,
+        "connections",
+    ));
     let calls = calls(record, &window);
     let named = violation.operations.iter().filter_map(|id| {
         let call = operation(record, *id)?;
@@ -99,8 +109,11 @@ fn nearest(mut lines: Vec<Line>, at: Micros, most: usize, what: &str) -> Vec<Lin
 fn events(record: &Record, window: &Range<Micros>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut add = |at: Micros, text: String| lines.push(Line { at, text });
+    // Stops are this process's, reloads and moves by hand the group's.
     let whom = |member: Option<Member>| {
-        member.map_or("this process or the group", |member| name(record, member))
+        member.map_or(String::new(), |member| {
+            format!(" of {}", name(record, member))
+        })
     };
     let seconds = |at: Micros| f64::from(at) / 1e6;
     for fault in &record.faults {
@@ -109,20 +122,18 @@ fn events(record: &Record, window: &Range<Micros>) -> Vec<Line> {
             let (since, until) = (seconds(span.start), seconds(span.end));
             add(
                 window.start,
-                format!("fault: {kind} of {whom}, from {since:.3} s until {until:.3} s"),
+                format!("fault: {kind}{whom}, from {since:.3} s until {until:.3} s"),
             );
         } else if window.contains(&span.start) {
-            add(span.start, format!("fault: {kind} of {whom} begins"));
+            add(span.start, format!("fault: {kind}{whom} begins"));
         }
         if window.contains(&span.end) {
-            add(span.end, format!("fault: {kind} of {whom} ends"));
+            add(span.end, format!("fault: {kind}{whom} ends"));
         }
     }
-    for stop in record
-        .stops
-        .iter()
-        .filter(|stop| window.contains(&stop.start))
-    {
+    let stops = record.stops.iter();
+    let stops = stops.filter(|stop| stop.end - stop.start >= STOP);
+    for stop in stops.filter(|stop| window.contains(&stop.start)) {
         let length = f64::from(stop.end - stop.start) / 1e3;
         add(
             stop.start,
@@ -140,13 +151,6 @@ fn events(record: &Record, window: &Range<Micros>) -> Vec<Line> {
         add(
             step.at,
             format!("the traffic moves to {to} from {from}{refused} ({reason})"),
-        );
-    }
-    for link in record.links.iter().filter(|link| window.contains(&link.at)) {
-        let how = if link.opened { "is there" } else { "ended" };
-        add(
-            link.at,
-            format!("a connection to {} {how}", name(record, link.member)),
         );
     }
     for turn in record
@@ -167,6 +171,20 @@ fn events(record: &Record, window: &Range<Micros>) -> Vec<Line> {
         );
     }
     lines
+}
+
+/// Which connections came and ended.
+fn links(record: &Record, window: &Range<Micros>) -> Vec<Line> {
+    let links = record.links.iter().filter(|link| window.contains(&link.at));
+    let lines = links.map(|link| {
+        let how = if link.opened { "is there" } else { "ended" };
+        let member = name(record, link.member);
+        Line {
+            at: link.at,
+            text: format!("a connection to {member} {how}"),
+        }
+    });
+    lines.collect()
 }
 
 /// All calls with a moment in the window.

@@ -251,6 +251,7 @@ async fn listen(mut messages: Messages, mut course: Course) -> Heard {
         kind: Kind::Publish,
         from: PUBLISHERS,
         steady: false,
+        again: 0,
         during: clock.now()..clock.now(),
         messages: Vec::with_capacity(most),
     };

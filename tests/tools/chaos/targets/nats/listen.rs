@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 
 use super::super::Course;
 use super::work::{PUBLISHED, PUBLISHERS, STREAMERS, operation};
-use super::{READER, STREAM};
+use super::{ACK_WAIT, READER, STREAM};
 use crate::log::Clock;
 use crate::record::{self as r, Heard, Kind, Micros, OperationId};
 
@@ -84,6 +84,10 @@ fn empty(delivery: r::Delivery, kind: Kind, course: &Course) -> Heard {
         kind,
         from,
         steady: false,
+        again: match kind {
+            Kind::StreamPublish => ACK_WAIT.as_micros() as Micros,
+            _ => 0,
+        },
         during: now..now,
         messages: Vec::with_capacity(rate * (course.length.as_secs() as usize + 5)),
     }

@@ -28,6 +28,8 @@ const READER: &str = "reader";
 const ECHO: &str = "chaos.echo";
 /// A plain client comes back as soon as it can.
 const AGAIN: Duration = Duration::from_millis(20);
+/// A message that was on its way to a connection that ended comes again so much later: well within the quiet spell.
+const ACK_WAIT: Duration = Duration::from_secs(2);
 /// How long JetStream may take to be there, at the beginning and at the end.
 const READY: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(100);
@@ -108,6 +110,7 @@ impl Target for Nats {
         };
         let reader = consumer::pull::Config {
             durable_name: Some(READER.to_owned()),
+            ack_wait: ACK_WAIT,
             ..consumer::pull::Config::default()
         };
         let made = stream.create_consumer(reader).await;
