@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use failover_testkit::server::{Mode, Proxy, RedisServer};
+use failover_testkit::server::{Mode, Proxy, RedisServer, Shape, Way};
 use failover_testkit::wait_until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -234,4 +234,86 @@ async fn a_dropped_proxy_leaves_no_task_and_no_socket() {
     assert_eq!(receive(&mut client).await.unwrap_or_default(), "");
     assert!(TcpStream::connect(address).await.is_err());
     wait_until(BOUND, "no client left", || server.clients().is_empty()).await;
+}
+
+#[tokio::test]
+async fn replies_can_be_cut_in_their_middle() {
+    let (server, proxy) = setup().await;
+    let mut client = connect(&proxy).await;
+    assert_eq!(increment(&mut client).await.unwrap(), ":1\r\n");
+    proxy.set(Mode::CutReplyAfter(6)).await;
+    assert_eq!(increment(&mut client).await.unwrap(), ":2\r\n");
+    send(&mut client, "INCR n").await;
+    assert_eq!(receive(&mut client).await.unwrap(), ":3");
+    assert_eq!(receive(&mut client).await.unwrap_or_default(), "");
+    assert_eq!(n(&server), "3");
+    // What went on before counts for nothing later.
+    proxy.set(Mode::Forward).await;
+    let mut client = connect(&proxy).await;
+    assert_eq!(increment(&mut client).await.unwrap(), ":4\r\n");
+    proxy.set(Mode::CutReplyAfter(4)).await;
+    assert_eq!(increment(&mut client).await.unwrap(), ":5\r\n");
+}
+
+#[tokio::test]
+async fn one_direction_can_be_held_alone() {
+    let (server, proxy) = setup().await;
+    let mut client = connect(&proxy).await;
+    proxy.set(Mode::HoldReplies).await;
+    send(&mut client, "INCR n").await;
+    assert!(silent(&mut client).await);
+    assert_eq!(n(&server), "1");
+    proxy.set(Mode::Forward).await;
+    assert_eq!(receive(&mut client).await.unwrap(), ":1\r\n");
+
+    // Half a second, so that the request is certainly carried out and its reply under way when requests are held.
+    proxy.shape(
+        Way::Reply,
+        Shape {
+            delay: Duration::from_millis(500),
+            ..Shape::default()
+        },
+    );
+    send(&mut client, "INCR n").await;
+    wait_until(BOUND, "the request carried out", || n(&server) == "2").await;
+    proxy.set(Mode::HoldRequests).await;
+    assert_eq!(receive(&mut client).await.unwrap(), ":2\r\n");
+    proxy.shape(Way::Reply, Shape::default());
+    send(&mut client, "INCR n").await;
+    assert!(silent(&mut client).await);
+    assert_eq!(n(&server), "2");
+    proxy.set(Mode::Forward).await;
+    assert_eq!(receive(&mut client).await.unwrap(), ":3\r\n");
+}
+
+#[tokio::test]
+async fn a_port_can_refuse_while_open_connections_go_on() {
+    let (_server, proxy) = setup().await;
+    let mut client = connect(&proxy).await;
+    increment(&mut client).await.unwrap();
+    proxy.set(Mode::RefuseNew).await;
+    assert_eq!(increment(&mut client).await.unwrap(), ":2\r\n");
+    let error = TcpStream::connect(proxy.address()).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    proxy.set(Mode::Forward).await;
+    increment(&mut connect(&proxy).await).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_rate_holds_for_each_direction_by_itself() {
+    let (server, proxy) = setup().await;
+    server.cli(&["SET", "value", &"v".repeat(2000)]);
+    let mut client = connect(&proxy).await;
+    let slow = Shape {
+        bytes_per_second: Some(10_000),
+        ..Shape::default()
+    };
+    proxy.shape(Way::Reply, slow);
+    let start = std::time::Instant::now();
+    send(&mut client, "GET value").await;
+    let mut left = "$2000\r\n\r\n".len() + 2000;
+    while left > 0 {
+        left -= receive(&mut client).await.unwrap().len();
+    }
+    assert!(start.elapsed() >= Duration::from_millis(200));
 }

@@ -30,5 +30,5 @@ pub use certificates::Certificates;
 pub use find::{Missing, find, find_pinned};
 pub use nats::{Flavour, NatsBuilder, NatsCluster, NatsServer};
 pub use process::{Process, StartError};
-pub use proxy::{Mode, Proxy};
+pub use proxy::{Mode, Proxy, Shape, Way};
 pub use redis::{CliError, RedisBuilder, RedisCluster, RedisServer, Reply, Sentinels};

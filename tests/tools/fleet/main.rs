@@ -17,6 +17,7 @@
 mod args;
 mod brokers;
 mod client;
+#[path = "../dice.rs"]
 mod dice;
 mod figures;
 mod json;

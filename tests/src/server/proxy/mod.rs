@@ -36,8 +36,47 @@ pub enum Mode {
     CutBeforeReply,
     /// As [`CutBeforeReply`](Self::CutBeforeReply) for one reply only, then [`Forward`](Self::Forward).
     CutOneReply,
+    /// Forwards so many bytes of replies on each connection, new ones too, and then closes it: in the middle of a reply, as
+    /// a rule.
+    CutReplyAfter(usize),
+    /// As [`Blackhole`](Self::Blackhole) for requests alone: replies to what was sent before still arrive.
+    HoldRequests,
+    /// As [`Blackhole`](Self::Blackhole) for replies alone: requests arrive and are carried out.
+    HoldReplies,
+    /// The port refuses, and open connections go on: a server that is about to shut down.
+    RefuseNew,
     /// What a killed server looks like: the port refuses, and open connections are reset.
     Refuse,
+}
+
+impl Mode {
+    /// Whether bytes that go this way are held.
+    fn holds(self, way: Way) -> bool {
+        match self {
+            Self::Blackhole => true,
+            Self::HoldRequests => way == Way::Request,
+            Self::HoldReplies => way == Way::Reply,
+            _ => false,
+        }
+    }
+}
+
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the client to the server.
+    Request,
+    /// From the server to the client.
+    Reply,
+}
+
+/// How fast bytes go one way: see [`Proxy::shape`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Each piece of data waits this long before it goes on.
+    pub delay: Duration,
+    /// At most so many bytes a second on each connection; none: as many as there are.
+    pub bytes_per_second: Option<u32>,
 }
 
 /// A proxy on a free port of 127.0.0.1. When it is dropped, its tasks and sockets go with it.
@@ -55,7 +94,7 @@ struct Shared {
     mode: watch::Sender<Mode>,
     /// The number of resets so far: a change ends every connection.
     resets: watch::Sender<u64>,
-    delay: Mutex<Duration>,
+    shapes: Mutex<[Shape; 2]>,
     accepted: AtomicU64,
     open: AtomicUsize,
     /// None once the proxy is gone, so that nothing is added behind its back.
@@ -74,7 +113,7 @@ impl Proxy {
             target: target.into(),
             mode: watch::Sender::new(Mode::Forward),
             resets: watch::Sender::new(0),
-            delay: Mutex::default(),
+            shapes: Mutex::default(),
             accepted: AtomicU64::new(0),
             open: AtomicUsize::new(0),
             connections: Mutex::new(Some(JoinSet::new())),
@@ -110,13 +149,15 @@ impl Proxy {
     pub async fn set(&self, mode: Mode) {
         let mut acceptor = self.acceptor.lock().await;
         self.shared.mode.send_replace(mode);
-        if mode == Mode::Refuse {
+        if matches!(mode, Mode::Refuse | Mode::RefuseNew) {
             if let Some(acceptor) = acceptor.take() {
                 acceptor.abort();
                 // Its end closes the listener; only then is it certain that no new connection follows the reset.
                 let _ = acceptor.await;
             }
-            self.reset_connections().await;
+            if mode == Mode::Refuse {
+                self.reset_connections().await;
+            }
         } else if acceptor.is_none() {
             let listener = TcpListener::bind(self.address).await;
             let listener = listener.expect("the proxy's port was taken while it refused");
@@ -135,7 +176,15 @@ impl Proxy {
 
     /// Each piece of data waits this long before it goes on, in both directions: a distant server.
     pub fn delay(&self, delay: Duration) {
-        *lock(&self.shared.delay) = delay;
+        for shape in lock(&self.shared.shapes).iter_mut() {
+            shape.delay = delay;
+        }
+    }
+
+    /// From now on the bytes of one direction go like this, on open connections and new ones alike. The default shape is as
+    /// fast as can be.
+    pub fn shape(&self, way: Way, shape: Shape) {
+        lock(&self.shared.shapes)[way as usize] = shape;
     }
 
     /// How many clients' connections are open now.

@@ -17,10 +17,14 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::watch;
 
-use super::{Mode, Open, Shared, lock, reset};
+use super::{Mode, Open, Shape, Shared, Way, lock, reset};
 
 /// How often a held connection looks whether its client is still there.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// A connection that may send so many bytes a second sends them in this many pieces: not all of them at once, and then
+/// nothing for a second.
+const PIECES: u32 = 20;
 
 /// How a connection ends.
 enum End {
@@ -30,13 +34,6 @@ enum End {
     Reset,
     /// The client left while everything was held.
     LeftUnheard,
-}
-
-/// Which way bytes go.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Request,
-    Reply,
 }
 
 /// Serves one client. It counts, and hears of resets, from this call on and not only from its first poll: a reset must
@@ -87,7 +84,7 @@ async fn run(
             let mut mode = shared.mode.subscribe();
             tokio::select! {
                 _ = resets.changed() => {}
-                _ = mode.wait_for(|mode| *mode != Mode::Blackhole) => {}
+                _ = mode.wait_for(|mode| !mode.holds(Way::Request)) => {}
             }
         }
     }
@@ -97,28 +94,38 @@ async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, way: Way, shared: &
     let mut mode = shared.mode.subscribe();
     let mut buffer = vec![0; 64 * 1024];
     let mut hole = false;
+    // Bytes that went on since replies are cut after so many.
+    let mut passed = 0;
     loop {
         // Held bytes stay in the kernel, so that a sender who goes on sending is held up too.
         if let Held::UntilTheClientLeft = held(&from, way, &mut mode).await {
             return End::LeftUnheard;
         }
+        let Shape {
+            delay,
+            bytes_per_second,
+        } = lock(&shared.shapes)[way as usize];
+        let most = bytes_per_second.map_or(buffer.len(), |rate| piece(rate, buffer.len()));
         let count = tokio::select! {
-            read = from.read(&mut buffer) => match read {
+            read = from.read(&mut buffer[..most]) => match read {
                 Ok(0) => return End::Closed,
                 Ok(count) => count,
                 Err(_) => return End::Reset,
             },
             _ = mode.changed() => continue,
         };
-        let delay = *lock(&shared.delay);
-        if !delay.is_zero() {
-            tokio::time::sleep(delay).await;
+        let owed = bytes_per_second.map_or(Duration::ZERO, |rate| {
+            Duration::from_secs_f64(count as f64 / f64::from(rate.max(1)))
+        });
+        if !(delay + owed).is_zero() {
+            tokio::time::sleep(delay + owed).await;
         }
         // What was read before the silence began waits here for its end.
         if let Held::UntilTheClientLeft = held(&from, way, &mut mode).await {
             return End::LeftUnheard;
         }
         let now = *mode.borrow_and_update();
+        let mut part = count;
         match (way, now) {
             (Way::Reply, Mode::EatReplies) => {
                 hole = true;
@@ -136,12 +143,24 @@ async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, way: Way, shared: &
                 return End::Closed;
             }
             (Way::Reply, _) if hole => return End::Closed,
-            _ => {}
+            (Way::Reply, Mode::CutReplyAfter(bytes)) => {
+                part = count.min(bytes.saturating_sub(passed));
+                passed += part;
+            }
+            _ => passed = 0,
         }
-        if to.write_all(&buffer[..count]).await.is_err() {
+        if to.write_all(&buffer[..part]).await.is_err() {
             return End::Reset;
         }
+        if part < count {
+            return End::Closed;
+        }
     }
+}
+
+/// How many bytes are read at once at this rate.
+fn piece(rate: u32, most: usize) -> usize {
+    usize::try_from(rate / PIECES).map_or(most, |piece| piece.clamp(1, most))
 }
 
 /// How a wait ended, if there was one.
@@ -154,7 +173,7 @@ enum Held {
 /// seen by reading at all other times, after the bytes that it sent before. Waiting for it would not do: bytes that are
 /// not taken keep a socket "ready" all the time.
 async fn held(from: &ReadHalf<'_>, way: Way, mode: &mut watch::Receiver<Mode>) -> Held {
-    while *mode.borrow_and_update() == Mode::Blackhole {
+    while mode.borrow_and_update().holds(way) {
         tokio::select! {
             changed = mode.changed() => {
                 if changed.is_err() {

@@ -1,5 +1,5 @@
-//! The simulation's own randomness: seeded, so that the same seed gives the same figures on every machine. The engine's
-//! jitter does not come from here but from each client's own seed.
+//! Seeded randomness of the tools: the same seed gives the same fleet and the same plan of faults on every machine. The
+//! engine's jitter does not come from here.
 
 /// splitmix64: small, fast, and good enough for delays.
 #[derive(Clone, Debug)]
