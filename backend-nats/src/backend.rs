@@ -16,7 +16,7 @@ use crate::target::Target;
 
 /// The NATS backend. One value serves one group.
 pub struct Nats {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Nats {

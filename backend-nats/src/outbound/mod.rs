@@ -34,6 +34,8 @@ mod order;
 mod parcel;
 mod pending;
 mod queue;
+#[cfg(test)]
+mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,0 +1,246 @@
+//! The order over moves, and what is carried over: on servers whose every answer is decided here.
+
+use std::time::Duration;
+
+use backend_api::{Backend as _, Signal};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::fake::{BOUND, Group, Log, Server, until};
+use crate::{Carry, Connection, FailoverClient, Nats};
+
+/// Two servers, and the traffic on the first.
+struct Two {
+    log: Log,
+    group: Group,
+    servers: [Server; 2],
+    old: Connection,
+    new: Connection,
+}
+
+impl Two {
+    async fn start(carry: Carry, wait: Duration, operation: Duration) -> Self {
+        let log = Log::default();
+        let servers = [Server::start(0, &log).await, Server::start(1, &log).await];
+        let nats = Nats::builder().carry(carry).build().unwrap();
+        let mut group = Group::new(nats, wait);
+        group.operation = operation;
+        let old = group.connect(&servers[0]).await;
+        let new = group.connect(&servers[1]).await;
+        group.moves_to(&old, None).await;
+        Self {
+            log,
+            group,
+            servers,
+            old,
+            new,
+        }
+    }
+
+    async fn moves(&mut self) {
+        self.group.moves_to(&self.new, Some(&self.old)).await;
+    }
+
+    /// What the servers were handed so far.
+    fn handed(&self) -> Vec<(u8, u64)> {
+        let all = self.log.of("load");
+        let number = |text: &String| text.parse().unwrap();
+        all.iter()
+            .map(|(server, text)| (*server, number(text)))
+            .collect()
+    }
+
+    fn handed_to(&self, server: u8) -> Vec<u64> {
+        let all = self.handed();
+        let there = all.iter().filter(|(other, _)| *other == server);
+        there.map(|(_, number)| *number).collect()
+    }
+
+    /// More than sockets take.
+    async fn publish_many(&self) {
+        for number in 1..=MANY {
+            let payload = format!("{number}|{}", "x".repeat(100_000));
+            self.group
+                .client
+                .publish("load", payload.into())
+                .await
+                .unwrap();
+        }
+    }
+}
+
+/// Of a hundred kilobytes each.
+const MANY: u64 = 200;
+const LONG: Duration = Duration::from_secs(60);
+/// Longer than anything in here would wait for a server by itself, apart from the time of an operation.
+const WHILE: Duration = Duration::from_millis(600);
+
+fn publish(client: &FailoverClient, number: u64) -> JoinHandle<()> {
+    let client = client.clone();
+    tokio::spawn(async move {
+        let payload = number.to_string().into();
+        client.publish("load", payload).await.unwrap();
+    })
+}
+
+/// It has all left, and its server is slow: that is no reason to overtake it.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_newer_goes_out_before_a_slow_server_has_answered() {
+    for carry in [Carry::Unsent, Carry::Unconfirmed] {
+        let mut two = Two::start(carry, LONG, LONG).await;
+        two.servers[0].reads(false);
+        publish(&two.group.client, 1).await.unwrap();
+        two.moves().await;
+        let newer = publish(&two.group.client, 2);
+        sleep(WHILE).await;
+        assert_eq!(two.handed(), [], "{carry:?}");
+        two.servers[0].reads(true);
+        newer.await.unwrap();
+        two.group.client.flush().await.unwrap();
+        assert_eq!(two.handed(), [(0, 1), (1, 2)], "{carry:?}");
+    }
+}
+
+/// However long the engine takes to end the old one.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_did_not_leave_goes_first_whenever_its_connection_ends() {
+    let mut two = Two::start(Carry::Unsent, LONG, LONG).await;
+    two.servers[0].reads(false);
+    two.publish_many().await;
+    two.moves().await;
+    let newer = publish(&two.group.client, MANY + 1);
+    sleep(WHILE).await;
+    assert_eq!(two.handed_to(1), [0_u64; 0]);
+    two.group.nats.retire(two.old.clone()).await;
+    newer.await.unwrap();
+    two.group.client.flush().await.unwrap();
+    goes_on_in_order(&two);
+}
+
+/// The rest of the messages, in order and to the last, at the new one.
+fn goes_on_in_order(two: &Two) {
+    let handed = two.handed_to(1);
+    assert!(handed.len() > 1, "it was more than sockets take");
+    let all: Vec<u64> = (handed[0]..=MANY + 1).collect();
+    assert_eq!(handed, all);
+}
+
+/// Nobody ends the old one, and its server stays silent. So it is ended here: what the client still had for it can be published
+/// on the new one then, and not by both.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_server_is_waited_for_as_long_as_an_operation_may_take() {
+    let mut two = Two::start(Carry::Unsent, LONG, Duration::from_millis(300)).await;
+    two.servers[0].reads(false);
+    two.publish_many().await;
+    two.moves().await;
+    publish(&two.group.client, MANY + 1).await.unwrap();
+    let lost = two
+        .group
+        .said(&two.old)
+        .iter()
+        .any(|it| matches!(it, Signal::Lost(_)));
+    assert!(lost, "the engine is told");
+    tokio::time::timeout(BOUND, async {
+        while two.group.client.flush().await.is_err() {}
+    })
+    .await
+    .unwrap();
+    goes_on_in_order(&two);
+    // What had left comes late, as far as it arrives; nothing comes twice.
+    two.servers[0].reads(true);
+    sleep(WHILE).await;
+    let first = two.handed_to(1)[0];
+    assert!(two.handed_to(0).iter().all(|number| *number < first));
+}
+
+/// Whether it still sends what it has cannot be known: it is not published late, and not twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_connection_has_that_cannot_be_ended_is_dropped_and_told() {
+    let mut two = Two::start(Carry::Unsent, LONG, LONG).await;
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let (stands, standing) = tokio::sync::oneshot::channel();
+    two.old.spawn(async move {
+        let _ = stands.send(());
+        let _ = held.recv();
+    });
+    standing.await.unwrap();
+    for number in 1..=5 {
+        publish(&two.group.client, number).await.unwrap();
+    }
+    two.moves().await;
+    let newer = publish(&two.group.client, 6);
+    two.group.nats.retire(two.old.clone()).await;
+    newer.await.unwrap();
+    two.group.client.flush().await.unwrap();
+    assert_eq!(two.handed(), [(1, 6)]);
+    let told = two
+        .group
+        .notice(&two.old, "carry_late")
+        .expect("it is told");
+    assert!(told.starts_with("5 published messages"), "{told}");
+    drop(release);
+}
+
+/// The move is called off, after something was carried over for it: the old one does not overtake that either.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_that_is_called_off_keeps_the_order_too() {
+    let mut two = Two::start(Carry::Unsent, LONG, LONG).await;
+    let third = Server::start(2, &two.log).await;
+    let last = two.group.connect(&third).await;
+    two.servers[0].reads(false);
+    two.publish_many().await;
+    two.group.nats.retire(two.old.clone()).await;
+    // Half of a promotion.
+    two.servers[1].reads(false);
+    let pending = &two.group.nats.shared.pending;
+    pending.carry_to(&two.new, LONG).await.unwrap();
+    two.group.moves_to(&last, Some(&two.old)).await;
+    let newer = publish(&two.group.client, MANY + 1);
+    sleep(WHILE).await;
+    assert_eq!(two.handed_to(2), [0_u64; 0]);
+    two.servers[1].reads(true);
+    newer.await.unwrap();
+    two.group.client.flush().await.unwrap();
+    let handed = two.handed_to(1);
+    assert_eq!(handed, (handed[0]..=MANY).collect::<Vec<_>>());
+    assert_eq!(two.handed_to(2), [MANY + 1]);
+    assert_eq!(two.handed().last(), Some(&(2, MANY + 1)));
+}
+
+/// Whoever published it has long been told that nobody is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_waited_for_too_long_is_dropped_and_told() {
+    let wait = Duration::from_millis(50);
+    let mut two = Two::start(Carry::Unconfirmed, wait, LONG).await;
+    two.servers[0].answers(false);
+    for number in 1..=3 {
+        publish(&two.group.client, number).await.unwrap();
+    }
+    two.group.nats.retire(two.old.clone()).await;
+    sleep(wait + Duration::from_millis(300)).await;
+    two.moves().await;
+    publish(&two.group.client, 4).await.unwrap();
+    two.group.client.flush().await.unwrap();
+    assert_eq!(two.handed_to(1), [4]);
+    let told = two
+        .group
+        .notice(&two.new, "carry_expired")
+        .expect("it is told");
+    assert!(told.starts_with("3 published messages"), "{told}");
+}
+
+/// The server has it all and says nothing, and is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_left_is_not_published_again() {
+    let mut two = Two::start(Carry::Unsent, LONG, LONG).await;
+    two.servers[0].answers(false);
+    for number in 1..=10 {
+        publish(&two.group.client, number).await.unwrap();
+    }
+    until("all of it has left", || two.handed_to(0).len() == 10).await;
+    two.servers[0].hang_up();
+    two.moves().await;
+    publish(&two.group.client, 11).await.unwrap();
+    two.group.client.flush().await.unwrap();
+    assert_eq!(two.handed_to(1), [11]);
+}
