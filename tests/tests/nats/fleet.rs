@@ -16,8 +16,10 @@ pub(crate) fn config(urls: &[String], more: &str) -> String {
     config_of("m", urls, more)
 }
 
-/// The same with another letter than `m`: connections have threads of that name, which some tests count.
+/// The same with another letter than `m`: connections have threads of that name, which some tests count. What `more` has
+/// behind a line `[[first]]` belongs to the first member alone: the others wait as long as a busy machine needs.
 fn config_of(letter: &str, urls: &[String], more: &str) -> String {
+    let (more, first) = more.split_once("[[first]]").unwrap_or((more, ""));
     // A standby is armed anew at once, where a test says nothing about it.
     let spread = if more.contains("[group.failback]") {
         ""
@@ -27,8 +29,9 @@ fn config_of(letter: &str, urls: &[String], more: &str) -> String {
     let mut text = format!("{more}\n{spread}");
     for (place, url) in urls.iter().enumerate() {
         let weight = 1.0 / (place + 1) as f64;
+        let own = if place == 0 { first } else { "" };
         text += &format!(
-            "[[member]]\nname = \"{letter}{place}\"\nweight = {weight}\nurl = \"{url}\"\n"
+            "[[member]]\nname = \"{letter}{place}\"\nweight = {weight}\nurl = \"{url}\"\n{own}\n"
         );
     }
     text

@@ -6,6 +6,7 @@ use failover_core::nats::{Dedupe, Delivery};
 use failover_core::status::Link;
 use failover_testkit::server::Flavour;
 use failover_testkit::wait_until;
+use futures_util::StreamExt as _;
 
 use crate::fleet::{BOUND, Fleet, plain};
 use crate::load::{Ledger, Publisher, Reader};
@@ -159,7 +160,7 @@ async fn a_request_under_way_gets_its_one_answer_over_a_drain() {
         let client = fleet.client.clone();
         async move { client.request("slow", "?".into()).await }
     });
-    let question = futures_util::StreamExt::next(&mut asked).await.unwrap();
+    let question = asked.next().await.unwrap();
     fleet
         .group
         .drain_to("m1", Duration::from_secs(5))
@@ -217,10 +218,22 @@ async fn a_drain_ends_with_its_window() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_subscription_can_be_drained_by_hand() {
     let fleet = Fleet::whole(3, "").await;
+    // On the same server, behind the same route: what this one has got was sent to the other one as well.
+    let witness = plain(&fleet.cluster[0]).await;
+    let mut witnessed = witness.subscribe("load").await.unwrap();
+    witness.flush().await.unwrap();
     let mut subscription = fleet.client.subscribe("load").await.unwrap();
     fleet.known_everywhere("load").await;
     let publisher = Publisher::start(plain(&fleet.cluster[2]).await, "load", RATE);
-    publisher.more(500).await;
+    for _ in 0..500 {
+        let message = tokio::time::timeout(BOUND, witnessed.next()).await;
+        message.expect("more is published").unwrap();
+    }
+    drop((witnessed, witness));
+    wait_until(BOUND, "only the group listens", || {
+        fleet.cluster[0].subscriptions("load") == 1
+    })
+    .await;
     subscription.drain(BOUND).await.unwrap();
     assert_eq!(fleet.cluster[0].subscriptions("load"), 0);
     fleet.group.switch_to("m1").await.unwrap();
@@ -229,7 +242,7 @@ async fn a_subscription_can_be_drained_by_hand() {
         assert_eq!(message.payload, expected.to_string().as_bytes());
         expected += 1;
     }
-    assert!(expected > 500);
+    assert!(expected > 500, "{expected}");
     assert_eq!(fleet.cluster[1].subscriptions("load"), 0);
     publisher.stop().await;
 }
