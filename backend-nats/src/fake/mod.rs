@@ -67,8 +67,9 @@ pub(super) struct Shared {
     scripts: Mutex<HashMap<String, Script>>,
 }
 
-/// What it sends to the reply subject of a request: the reply subject of each message, and its payload.
-type Script = Box<dyn Fn() -> Vec<(String, String)> + Send>;
+/// What it sends to the reply subject of a request: the reply subject of each message, and its payload. One that begins as a
+/// header does is one.
+type Script = Box<dyn Fn(&str) -> Vec<(String, String)> + Send>;
 
 /// What it does at present.
 #[derive(Clone, Copy, Debug)]
@@ -135,11 +136,11 @@ impl Server {
         self.shared.mode.send_modify(|mode| mode.hung_up += 1);
     }
 
-    /// Answers requests to this subject.
+    /// Answers requests to this subject by what they ask.
     pub(crate) fn script(
         &self,
         subject: &str,
-        answers: impl Fn() -> Vec<(String, String)> + Send + 'static,
+        answers: impl Fn(&str) -> Vec<(String, String)> + Send + 'static,
     ) {
         lock(&self.shared.scripts).insert(subject.to_owned(), Box::new(answers));
     }

@@ -19,20 +19,20 @@ impl Subscribed {
     pub(super) fn deliver(&self, subject: &str, reply: &str, payload: &str) {
         if self.matches(subject) {
             let (sid, size) = (&self.sid, payload.len());
+            let line = if payload.starts_with("NATS/1.0") {
+                format!("HMSG {subject} {sid} {reply} {size} {size}")
+            } else {
+                format!("MSG {subject} {sid} {reply} {size}")
+            };
             let _ = self
                 .out
-                .send(format!("MSG {subject} {sid} {reply} {size}\r\n{payload}\r\n").into_bytes());
+                .send(format!("{line}\r\n{payload}\r\n").into_bytes());
         }
     }
 
     /// That nobody listens where somebody asked.
     fn nobody(&self, subject: &str) {
-        if self.matches(subject) {
-            let sid = &self.sid;
-            let _ = self.out.send(
-                format!("HMSG {subject} {sid} 16 16\r\nNATS/1.0 503\r\n\r\n\r\n").into_bytes(),
-            );
-        }
+        self.deliver(subject, "", "NATS/1.0 503\r\n\r\n");
     }
 
     /// A star at the end is all that clients use for their answers.
@@ -145,7 +145,7 @@ impl Client {
         let answers = self.shared.mode.borrow().answers;
         let script = lock(&self.shared.scripts)
             .get(subject)
-            .map(|script| script());
+            .map(|script| script(payload));
         for subscribed in lock(&self.shared.subscriptions).iter() {
             match (reply, &script) {
                 (Some(reply), Some(script)) => {
