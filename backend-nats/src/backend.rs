@@ -219,13 +219,10 @@ impl Backend for Nats {
         connection
             .retire(self.shared.registry.farewell(&connection))
             .await;
-        self.shared.registry.forget(&connection);
         self.shared.pending.collect(&connection).await;
-        // What it still had, where nobody waits for that already. If there is no active, the next promotion does.
-        if self.shared.pending.has_waiting()
-            && let Some(active) = self.shared.registry.active()
-        {
-            keeping::catch_up(&active, &self.shared);
+        // Where it was promoted and never got the traffic, that goes on where it was.
+        if let Some(kept) = self.shared.registry.forget(&connection) {
+            open(&kept, &self.shared);
         }
     }
 

@@ -238,13 +238,7 @@ impl Outbound {
         }
         let _waiting = Waiting(self);
         let copy = message.clone();
-        let mut gate = self.gate.subscribe();
-        let sent = tokio::select! {
-            biased;
-            // Errors would mean that the sender is dropped, which `self` owns. Not taken then: it was not asked.
-            _ = gate.wait_for(|gate| *gate != Gate::Open) => return Err(Refused::Moving(copy)),
-            sent = message.deliver(connection.client()) => sent,
-        };
+        let sent = message.deliver(connection.client()).await;
         match sent {
             // Nobody else has published meanwhile, also where the gate has just closed: whoever closed it waits for this.
             Ok(()) => {
@@ -298,7 +292,7 @@ impl Outbound {
             // It changes when a turn ends; errors would mean that the sender is dropped, which `self` owns.
             let _ = gate.changed().await;
         }
-        // Who waits for the client has this, and gives up when the gate closes.
+        // Who waits for the client has this: what it takes still is behind the rest, and before the answer.
         drop(self.turn.lock().await);
     }
 

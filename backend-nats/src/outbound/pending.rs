@@ -71,10 +71,6 @@ impl Pending {
         self.order().owing_besides(connection.generation())
     }
 
-    pub(crate) fn has_waiting(&self) -> bool {
-        self.order().has_waiting()
-    }
-
     /// Publishes all that waits on `to`, the oldest first, except what is older than `wait`. What could not be published stays.
     /// Only where no other connection is [owing](Self::owing_besides): what that has may be older. Cancel-safe.
     pub(crate) async fn carry_to(
@@ -82,7 +78,7 @@ impl Pending {
         to: &Connection,
         wait: Duration,
     ) -> Result<(), backend_api::Error> {
-        if !self.has_waiting() {
+        if !self.order().has_waiting() {
             return Ok(());
         }
         let _turn = self.turn.lock().await;

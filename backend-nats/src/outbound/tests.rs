@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::fake::{BOUND, Group, Log, Server, until};
-use crate::{Carry, Connection, FailoverClient, Nats};
+use crate::{Carry, Connection, FailoverClient, Nats, NatsBuilder, keeping};
 
 /// Two servers, and the traffic on the first.
 struct Two {
@@ -20,10 +20,13 @@ struct Two {
 
 impl Two {
     async fn start(carry: Carry, wait: Duration, operation: Duration) -> Self {
+        Self::of(Nats::builder().carry(carry), wait, operation).await
+    }
+
+    async fn of(nats: NatsBuilder, wait: Duration, operation: Duration) -> Self {
         let log = Log::default();
         let servers = [Server::start(0, &log).await, Server::start(1, &log).await];
-        let nats = Nats::builder().carry(carry).build().unwrap();
-        let mut group = Group::new(nats, wait);
+        let mut group = Group::new(nats.build().unwrap(), wait);
         group.operation = operation;
         let old = group.connect(&servers[0]).await;
         let new = group.connect(&servers[1]).await;
@@ -115,6 +118,75 @@ async fn what_did_not_leave_goes_first_whenever_its_connection_ends() {
     newer.await.unwrap();
     two.group.client.flush().await.unwrap();
     goes_on_in_order(&two);
+}
+
+/// Also where nobody publishes any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flush_waits_for_what_is_older_wherever_it_was_published() {
+    let mut two = Two::start(Carry::Unsent, LONG, LONG).await;
+    two.servers[0].reads(false);
+    two.publish_many().await;
+    two.moves().await;
+    let (client, old) = (two.group.client.clone(), two.old.clone());
+    let (flushed, ()) = tokio::join!(client.flush(), async {
+        sleep(WHILE).await;
+        two.group.nats.retire(old).await;
+    });
+    flushed.unwrap();
+    let handed = two.handed_to(1);
+    assert_eq!(handed, (handed[0]..=MANY).collect::<Vec<_>>());
+}
+
+/// Who waits until the client takes a message, when the traffic moves.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_publish_that_waits_for_the_client_keeps_its_place() {
+    let nats = Nats::builder().client_capacity(16);
+    let mut two = Two::of(nats, LONG, LONG).await;
+    two.servers[0].reads(false);
+    let client = two.group.client.clone();
+    let publishing = tokio::spawn(async move {
+        for number in 1..=MANY + 1 {
+            let payload = format!("{number}|{}", "x".repeat(100_000));
+            client.publish("load", payload.into()).await.unwrap();
+        }
+    });
+    sleep(WHILE).await;
+    assert!(!publishing.is_finished(), "the client takes no more");
+    two.moves().await;
+    two.group.nats.retire(two.old.clone()).await;
+    publishing.await.unwrap();
+    two.group.client.flush().await.unwrap();
+    goes_on_in_order(&two);
+}
+
+/// The new one was promoted and never got the traffic: what was published goes on on the old one.
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_new_one_ends_before_the_traffic_came_the_old_one_goes_on() {
+    let two = Two::start(Carry::Unsent, LONG, LONG).await;
+    publish(&two.group.client, 1).await.unwrap();
+    two.group
+        .nats
+        .promote(&two.new, Some(&two.old))
+        .await
+        .unwrap();
+    let waiting = publish(&two.group.client, 2);
+    two.group.nats.retire(two.new.clone()).await;
+    waiting.await.unwrap();
+    two.group.client.flush().await.unwrap();
+    assert_eq!(two.handed(), [(0, 1), (0, 2)]);
+}
+
+/// Somebody who never got the traffic, or has it no more, waits for its turn and takes it from nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_the_traffic_is_neither_settled_nor_ended() {
+    let mut two = Two::start(Carry::Unsent, LONG, Duration::from_millis(100)).await;
+    publish(&two.group.client, 1).await.unwrap();
+    keeping::catch_up(&two.new, &two.group.nats.shared);
+    sleep(WHILE).await;
+    assert!(!two.group.nats.shared.pending.is_clear_for(&two.new));
+    publish(&two.group.client, 2).await.unwrap();
+    assert!(two.group.said(&two.old).is_empty());
+    until("it is there", || two.handed() == [(0, 1), (0, 2)]).await;
 }
 
 /// The rest of the messages, in order and to the last, at the new one.

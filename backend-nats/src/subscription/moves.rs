@@ -119,16 +119,17 @@ impl Registry {
         }
     }
 
-    /// The connection is retired. What it delivered before is still read.
-    pub(crate) fn forget(&self, connection: &Connection) {
+    /// The connection is retired. What it delivered before is still read. Returns the one that keeps the traffic, where the
+    /// retired one was promoted and never got it.
+    pub(crate) fn forget(&self, connection: &Connection) -> Option<Connection> {
         let kept = self.remove_side(connection.generation());
         for entry in self.entries() {
             entry.forget(connection.generation());
         }
-        if let Some(kept) = kept {
-            kept.outbound().open();
-            self.attach_again(&kept);
+        if let Some(kept) = &kept {
+            self.attach_again(kept);
         }
+        kept
     }
 
     /// A promotion came to nothing: everything is where it was.

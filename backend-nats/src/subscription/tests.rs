@@ -134,7 +134,7 @@ async fn a_server_that_is_lame_when_it_is_dialled_is_marked() {
 /// N52: its announcement was lost in the flood, or never reached this client.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lame_duck_is_found_in_a_flood_although_nothing_was_heard() {
-    let mut two = Two::start(Nats::builder().subscription_capacity(1)).await;
+    let two = Two::start(Nats::builder().subscription_capacity(1)).await;
     let _subscription = two.subscribe(Delivery::default()).await;
     two.servers[0].is_lame_duck();
     let _ = two.deliver(0, &["flood"; 100]).await;
