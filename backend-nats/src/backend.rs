@@ -203,7 +203,7 @@ impl Backend for Nats {
     }
 
     async fn drain(&self, connection: &Connection, leases: Leases) {
-        // It is, unless it was promoted and never got the traffic.
+        // It is, unless it never got the traffic, or somebody published here after it was ready to move.
         connection.outbound().close();
         // Both fail with the connection only, which then has nothing left to hand over.
         let _ = self
@@ -255,8 +255,7 @@ fn open(connection: &Connection, shared: &Arc<Shared>) {
     }
 }
 
-/// While the traffic moves nothing is published on the old connection: it would be overtaken, or overtake. It is closed until
-/// the engine says that the move came to nothing: by dropping the promotion, or by retiring the new one.
+/// While the traffic moves nothing is published on the old connection: it would be overtaken, or overtake.
 struct Gate<'a> {
     from: Option<&'a Connection>,
     shared: &'a Arc<Shared>,
@@ -272,7 +271,9 @@ impl<'a> Gate<'a> {
 
     /// The traffic moves.
     fn pass(mut self) {
-        self.from = None;
+        if let Some(from) = self.from.take() {
+            from.outbound().pass();
+        }
     }
 }
 

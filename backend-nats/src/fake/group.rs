@@ -1,6 +1,7 @@
 //! A group without an engine: a test makes every decision.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use backend_api::engine::{Heard, SignalSource, SlotOwner, signal_channel};
@@ -11,7 +12,7 @@ use super::Server;
 use crate::{Connection, FailoverClient, Nats, Settings};
 
 pub(crate) struct Group {
-    pub(crate) nats: Nats,
+    pub(crate) nats: Arc<Nats>,
     pub(crate) client: FailoverClient,
     owner: SlotOwner<Connection>,
     source: SignalSource<Settings>,
@@ -30,7 +31,7 @@ impl Group {
         let (source, heard) = signal_channel();
         Self {
             client: nats.client(slot),
-            nats,
+            nats: Arc::new(nats),
             owner,
             source,
             heard,

@@ -75,9 +75,16 @@ enum Gate {
     Open,
     /// The traffic is here, and something older is still on its way.
     Behind,
-    /// The traffic is about to move, or has moved. Who comes late waits for the move, or for its end.
+    /// The traffic is about to move.
     Closed,
+    /// All is ready for it to move. It does so at once, or not at all.
+    Passed,
 }
+
+/// How long the move may take after everything was ready for it. Until then the old connection is the active, and a move that
+/// nothing more is heard of must not keep messages from it. This decides on no order: a turn that begins here is one, and the
+/// new connection waits for its end.
+const MOVE: Duration = Duration::from_millis(20);
 
 /// How often it is looked whether what has left made room.
 const AGAIN: Duration = Duration::from_millis(1);
@@ -279,6 +286,11 @@ impl Outbound {
         self.set(Gate::Closed);
     }
 
+    /// The traffic moves now.
+    pub(crate) fn pass(&self) {
+        self.change(Gate::Closed, Gate::Passed);
+    }
+
     /// Messages are taken (again).
     pub(crate) fn open(&self) {
         self.set(Gate::Open);
@@ -336,14 +348,20 @@ impl Outbound {
             .await;
     }
 
-    /// Resolves when messages are taken here.
+    /// Resolves when messages are taken here: at the latest a moment after a move was ready and did not come.
     pub(crate) async fn opened(&self) {
-        // Errors would mean that the sender is dropped, which `self` owns.
-        let _ = self
-            .gate
-            .subscribe()
-            .wait_for(|gate| *gate == Gate::Open)
-            .await;
+        let mut gate = self.gate.subscribe();
+        loop {
+            // Errors would mean that the sender is dropped, which `self` owns.
+            let now = gate.wait_for(|gate| matches!(gate, Gate::Open | Gate::Passed));
+            if now.await.is_ok_and(|gate| *gate == Gate::Open) {
+                return;
+            }
+            let moved = gate.wait_for(|gate| *gate != Gate::Passed);
+            if tokio::time::timeout(MOVE, moved).await.is_err() {
+                self.change(Gate::Passed, Gate::Open);
+            }
+        }
     }
 
     /// Lets go of what has left.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use backend_api::{Backend as _, Signal};
+use backend_api::{Backend as _, Leases, Signal};
+use futures_util::FutureExt as _;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
@@ -157,6 +158,95 @@ async fn a_publish_that_waits_for_the_client_keeps_its_place() {
     publishing.await.unwrap();
     two.group.client.flush().await.unwrap();
     goes_on_in_order(&two);
+}
+
+/// There and back while somebody publishes all the time, at whatever moment.
+#[tokio::test(flavor = "multi_thread")]
+async fn planned_moves_hand_everything_over_in_order() {
+    for carry in [Carry::Unsent, Carry::Unconfirmed] {
+        let mut two = Two::start(carry, LONG, LONG).await;
+        let client = two.group.client.clone();
+        let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
+        let publishing = tokio::spawn(async move {
+            let mut number = 0;
+            while stopped.try_recv().is_err() {
+                for _ in 0..10 {
+                    number += 1;
+                    publish(&client, number).await.unwrap();
+                }
+                sleep(Duration::from_micros(100)).await;
+            }
+            number
+        });
+        for _ in 0..10 {
+            sleep(Duration::from_millis(5)).await;
+            two.moves().await;
+            // The engine is slow to tell.
+            sleep(Duration::from_millis(5)).await;
+            two.group.nats.drain(&two.old, Leases::none()).await;
+            std::mem::swap(&mut two.old, &mut two.new);
+        }
+        stop.send(()).unwrap();
+        let published: u64 = publishing.await.unwrap();
+        two.group.client.flush().await.unwrap();
+        let handed: Vec<u64> = two.handed().iter().map(|(_, number)| *number).collect();
+        assert_eq!(handed, (1..=published).collect::<Vec<_>>(), "{carry:?}");
+        assert!(two.handed_to(1).len() > 10, "it was there as well");
+    }
+}
+
+/// All is ready, and the engine takes its time: the old one is the active until then.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_published_before_a_late_move_goes_first_as_well() {
+    let mut two = Two::start(Carry::Unsent, LONG, LONG).await;
+    two.group
+        .nats
+        .promote(&two.new, Some(&two.old))
+        .await
+        .unwrap();
+    publish(&two.group.client, 1).await.unwrap();
+    two.servers[0].reads(false);
+    publish(&two.group.client, 2).await.unwrap();
+    two.group.activate(&two.new);
+    let newer = publish(&two.group.client, 3);
+    let draining = tokio::spawn({
+        let (nats, old) = (two.group.nats.clone(), two.old.clone());
+        async move { nats.drain(&old, Leases::none()).await }
+    });
+    sleep(WHILE).await;
+    assert_eq!(two.handed(), [(0, 1)]);
+    two.servers[0].reads(true);
+    newer.await.unwrap();
+    draining.await.unwrap();
+    two.group.client.flush().await.unwrap();
+    assert_eq!(two.handed(), [(0, 1), (0, 2), (1, 3)]);
+}
+
+/// What the client takes from somebody who has waited for it is behind the rest, and so before the question.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_is_over_when_nobody_waits_for_the_client() {
+    let two = Two::of(Nats::builder().client_capacity(16), LONG, LONG).await;
+    two.servers[0].reads(false);
+    let client = two.group.client.clone();
+    let publishing = tokio::spawn(async move {
+        for number in 1..=MANY {
+            let payload = format!("{number}|{}", "x".repeat(100_000));
+            let published = tokio::time::timeout(WHILE, client.publish("load", payload.into()));
+            if published.await.is_err() {
+                break;
+            }
+        }
+    });
+    until("the client takes no more", || {
+        two.old.outbound().queue().waiting
+    })
+    .await;
+    two.old.outbound().close();
+    assert!(two.old.outbound().turn_over().now_or_never().is_none());
+    publishing.await.unwrap();
+    tokio::time::timeout(BOUND, two.old.outbound().turn_over())
+        .await
+        .unwrap();
 }
 
 /// The new one was promoted and never got the traffic: what was published goes on on the old one.

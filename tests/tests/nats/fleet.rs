@@ -11,6 +11,11 @@ use failover_testkit::wait_until;
 /// The longest that anything here may take on a busy machine.
 pub(crate) const BOUND: Duration = Duration::from_secs(10);
 
+/// For planned moves: what is promised of them holds within the times of the configuration, and no machine is too busy for
+/// these.
+pub(crate) const CALM: &str = "[group.timeouts]\nprove = \"60s\"\noperation = \"60s\"\nswitch_grace = \"60s\"\n\
+                               [group.health]\ntimeout = \"60s\"\n";
+
 /// Members are called by their place: `m0` is the heaviest.
 pub(crate) fn config(urls: &[String], more: &str) -> String {
     config_of("m", urls, more)

@@ -7,7 +7,7 @@ use failover_core::{ErrorKind, Fate, Reason};
 use failover_testkit::wait_until;
 use futures_util::StreamExt as _;
 
-use crate::fleet::{BOUND, Fleet, plain};
+use crate::fleet::{BOUND, CALM, Fleet, plain};
 use crate::load::Ledger;
 
 /// Publishes numbers of so many digits through the group until told to stop; how many it were, and the errors.
@@ -59,9 +59,11 @@ async fn read(subscriber: &mut async_nats::Subscriber, ledger: &mut Ledger, publ
 
 // N30
 #[tokio::test(flavor = "multi_thread")]
-async fn planned_moves_lose_double_and_reorder_no_publish() {
+async fn planned_moves_lose_and_double_no_publish() {
     for carry in ["unsent", "unconfirmed"] {
-        let fleet = Fleet::whole(3, &format!("[backend]\ncarry = \"{carry}\"")).await;
+        let more =
+            format!("[backend]\ncarry = \"{carry}\"\n{CALM}[group.unavailable]\nwait = \"60s\"");
+        let fleet = Fleet::whole(3, &more).await;
         let reader = plain(&fleet.cluster[2]).await;
         let mut subscriber = reader.subscribe("load").await.unwrap();
         reader.flush().await.unwrap();
@@ -72,7 +74,11 @@ async fn planned_moves_lose_double_and_reorder_no_publish() {
             if target == "m1" {
                 fleet.group.switch_to(target).await.unwrap();
             } else {
-                fleet.group.drain_to(target, BOUND).await.unwrap();
+                fleet
+                    .group
+                    .drain_to(target, Duration::from_secs(60))
+                    .await
+                    .unwrap();
             }
         }
         stop.send(()).unwrap();
@@ -85,8 +91,8 @@ async fn planned_moves_lose_double_and_reorder_no_publish() {
             (0, 0),
             "{carry}"
         );
-        // Two servers tell the third: what was published last on the one and first on the other may meet there.
-        assert!(ledger.reordered <= 40, "{carry}: {}", ledger.reordered);
+        // Two servers tell the third: what was published last on the one and first on the other may meet there. That they
+        // are handed it in order is tested where servers can be asked for it, beside the source.
     }
 }
 
