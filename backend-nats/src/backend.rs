@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_api::{Backend, Capabilities, Dial, Error, FromOptions, Leases, Slot, async_trait};
+use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use crate::client::{FailoverClient, Shared};
 use crate::config::{Carry, Options, Settings};
-use crate::connect::{Voice, open};
+use crate::connect::{self, Voice};
 use crate::connection::Connection;
 use crate::keeping;
 use crate::target::Target;
 
 /// The NATS backend. One value serves one group.
 pub struct Nats {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Nats {
@@ -146,7 +147,7 @@ impl Backend for Nats {
         let voice = |address: &crate::target::Address, state| {
             Voice::new(signals.clone(), address.to_string(), state)
         };
-        let opened = open(&target, &self.shared.options, dial.timeout, voice).await?;
+        let opened = connect::open(&target, &self.shared.options, dial.timeout, voice).await?;
         let connection = Connection::new(
             opened,
             target,
@@ -173,33 +174,22 @@ impl Backend for Nats {
     async fn promote(&self, to: &Connection, from: Option<&Connection>) -> Result<(), Error> {
         let promotion = self.shared.registry.promote(to, from).await?;
         let gate = Gate::close(from, &self.shared);
-        // Whoever has something that was published before, and does not answer.
-        let (mut patience, mut slow) = (Duration::ZERO, None);
-        if let Some(from) = from {
-            if from.confirm_within(tail(from)).await {
-                patience = tail(from);
-            } else if from.is_going() {
-                from.gone().await;
-                self.shared.pending.collect(from);
-            } else if from.outbound().is_behind() {
-                slow = Some(from.clone());
-            }
-        }
-        // A promotion that was called off may have carried something over already.
-        if let Some(other) = self.shared.pending.carrier()
-            && [Some(to), from]
-                .into_iter()
-                .flatten()
-                .all(|known| known.generation() != other.generation())
+        let mut patience = Duration::ZERO;
+        if let Some(from) = from
+            && timeout(tail(from), keeping::settle(from, &self.shared)).await == Ok(true)
         {
-            if other.confirm_within(tail(&other)).await {
-                self.shared.pending.forget(&other);
-            } else if !other.is_going() {
-                slow = slow.or(Some(other));
-            }
+            patience = tail(from);
         }
-        // If there is a lot of it, the rest follows behind the move.
-        if let Ok(carried) = timeout(tail(to), self.shared.carry_to(to)).await {
+        // Others: after two moves at once, and where a promotion that was called off has carried something over already.
+        let others = self.shared.pending.owing_besides(to);
+        let settling = others
+            .iter()
+            .map(|other| timeout(tail(other), keeping::settle(other, &self.shared)));
+        join_all(settling).await;
+        // If there is a lot of it, or somebody does not answer, the rest follows behind the move.
+        if self.shared.pending.owing_besides(to).is_empty()
+            && let Ok(carried) = timeout(tail(to), self.shared.carry_to(to)).await
+        {
             carried?;
         }
         promotion.take(patience).await?;
@@ -208,16 +198,13 @@ impl Backend for Nats {
         }
         promotion.done();
         gate.pass();
-        // Looked at last: the old one may have ended meanwhile, when nobody knew where to carry to.
-        if slow.is_some() || self.shared.pending.holds_any() {
-            keeping::catch_up(to, slow, &self.shared);
-        } else {
-            to.outbound().open();
-        }
+        open(to, &self.shared);
         Ok(())
     }
 
     async fn drain(&self, connection: &Connection, leases: Leases) {
+        // It is, unless it never got the traffic, or somebody published here after it was ready to move.
+        connection.outbound().close();
         // Both fail with the connection only, which then has nothing left to hand over.
         let _ = self
             .shared
@@ -232,13 +219,10 @@ impl Backend for Nats {
         connection
             .retire(self.shared.registry.farewell(&connection))
             .await;
-        self.shared.registry.forget(&connection);
-        self.shared.pending.collect(&connection);
-        self.shared.pending.forget(&connection);
-        if let Some(active) = self.shared.registry.active() {
-            // What it still had when the traffic had moved already. What fails, with that connection, or stands still with it,
-            // is tried again by the next promotion.
-            let _ = timeout(active.operation(), self.shared.carry_to(&active)).await;
+        self.shared.pending.collect(&connection).await;
+        // Where it was promoted and never got the traffic, that goes on where it was.
+        if let Some(kept) = self.shared.registry.forget(&connection) {
+            open(&kept, &self.shared);
         }
     }
 
@@ -263,21 +247,26 @@ impl Backend for Nats {
     }
 }
 
+/// Messages are taken, as soon as nothing older is on its way.
+fn open(connection: &Connection, shared: &Arc<Shared>) {
+    connection.outbound().open();
+    if !shared.pending.is_clear_for(connection) {
+        keeping::catch_up(connection, shared);
+    }
+}
+
 /// While the traffic moves nothing is published on the old connection: it would be overtaken, or overtake.
 struct Gate<'a> {
     from: Option<&'a Connection>,
-    /// The last move to it is not over in all respects.
-    was_behind: bool,
     shared: &'a Arc<Shared>,
 }
 
 impl<'a> Gate<'a> {
     fn close(from: Option<&'a Connection>, shared: &'a Arc<Shared>) -> Self {
-        Self {
-            from,
-            was_behind: from.is_some_and(|from| from.outbound().close()),
-            shared,
+        if let Some(from) = from {
+            from.outbound().close();
         }
+        Self { from, shared }
     }
 
     /// The traffic moves.
@@ -290,10 +279,8 @@ impl<'a> Gate<'a> {
 
 impl Drop for Gate<'_> {
     fn drop(&mut self) {
-        match self.from {
-            Some(from) if self.was_behind => keeping::catch_up(from, None, self.shared),
-            Some(from) => from.outbound().open(),
-            None => {}
+        if let Some(from) = self.from {
+            open(from, self.shared);
         }
     }
 }

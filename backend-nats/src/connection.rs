@@ -174,14 +174,6 @@ impl Connection {
             })
     }
 
-    /// The same, bounded and no longer than the connection has a future. Whether the server has answered.
-    pub(crate) async fn confirm_within(&self, time: Duration) -> bool {
-        tokio::select! {
-            answer = tokio::time::timeout(time, self.confirm()) => matches!(answer, Ok(Ok(()))),
-            () = self.inner.state.going() => false,
-        }
-    }
-
     /// The same, behind everything that was published before, wherever that was. Bounded by the time of an operation.
     pub(crate) async fn flush(&self) -> Result<(), Error> {
         let asked = async {
@@ -239,15 +231,22 @@ impl Connection {
         self.inner.state.is_going()
     }
 
-    /// Waits until a connection that is [going](Self::is_going) has gone, and hurries it.
-    pub(crate) async fn gone(&self) {
+    /// Ends a connection that the traffic has left and whose server does not answer. The engine hears that it is lost.
+    pub(crate) fn cut_off(&self, why: Error) {
+        self.inner.signals.lost(why);
+        drop(self.runtime().take());
+    }
+
+    /// Waits until a connection that is [going](Self::is_going) has gone, and hurries it. Whether it has.
+    pub(crate) async fn gone(&self) -> bool {
         self.inner.state.hurry();
-        self.ended().await;
+        self.ended().await
     }
 
     /// Waits until the client's task is gone, after which it takes nothing more out of its channel. Bounded.
-    async fn ended(&self) {
-        let _ = tokio::time::timeout(GONE, self.inner.state.gone()).await;
+    async fn ended(&self) -> bool {
+        let gone = self.inner.state.gone();
+        tokio::time::timeout(GONE, gone).await.is_ok()
     }
 
     /// The error of an operation that the end of this connection interrupted.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use backend_api::Member;
+use backend_api::{Error, ErrorKind, Member};
+use futures_util::future::join_all;
 use tokio::time::MissedTickBehavior;
 
 use crate::client::Shared;
@@ -21,9 +22,6 @@ const TIDY: Duration = Duration::from_millis(250);
 const SILENCE: Duration = Duration::from_millis(100);
 /// So many messages in that time are a stream.
 const FLOW: u64 = 20;
-/// How long publishing waits for a server that has what was published before and does not answer. After a steal it is ended
-/// within the engine's grace, which is shorter by default.
-const CATCH_UP: Duration = Duration::from_millis(250);
 const PEEK: Duration = Duration::from_secs(1);
 
 /// Begins. The tasks hold the connection, and end when it is retired.
@@ -46,31 +44,72 @@ pub(crate) fn start(connection: &Connection, shared: &Arc<Shared>, settings: &Se
     }
 }
 
-/// The traffic moves to `to`, and what was published before is not all there: it is still to be carried over, or `slow` has it,
-/// whose server answers late or not at all. Nothing newer is published before that, unless the traffic moves on.
-pub(crate) fn catch_up(to: &Connection, slow: Option<Connection>, shared: &Arc<Shared>) {
-    to.outbound().fall_behind();
+/// The traffic is at `to`, and something older is still on its way: it is to be carried over, or other connections have it.
+/// Nothing newer is published before that is there, unless the traffic moves on. Nothing happens where nothing is published
+/// as it is.
+pub(crate) fn catch_up(to: &Connection, shared: &Arc<Shared>) {
+    if !to.outbound().fall_behind() {
+        return;
+    }
     let (to, shared) = (to.clone(), shared.clone());
     to.clone().spawn(async move {
         let catching = async {
-            if let Some(from) = slow {
-                let settled = async {
-                    tokio::select! {
-                        Ok(()) = from.confirm() => {}
-                        () = from.state().gone() => shared.pending.collect(&from),
-                    }
-                };
-                // After that the order is given up: who publishes does not wait for a server that keeps everybody waiting.
-                let _ = tokio::time::timeout(CATCH_UP, settled).await;
+            while !shared.pending.is_clear_for(&to) {
+                let owing = shared.pending.owing_besides(&to);
+                if !owing.is_empty() {
+                    let settling = owing.iter().map(|from| settle_or_end(from, &shared));
+                    join_all(settling).await;
+                } else if shared.carry_to(&to).await.is_err() {
+                    // It has ended, and this with it.
+                    return;
+                }
             }
-            // It fails with the connection.
-            let _ = shared.carry_to(&to).await;
+            to.outbound().caught_up();
         };
         tokio::select! {
-            () = catching => to.outbound().caught_up(),
+            () = catching => {}
             () = to.outbound().has_caught_up() => {}
         }
     });
+}
+
+/// Waits until nothing that was published on a connection can still arrive late: its server has all of it, or the connection
+/// has ended and what certainly did not leave waits to be carried over. Whether its server has answered. Without a bound;
+/// cancel-safe.
+pub(crate) async fn settle(from: &Connection, shared: &Shared) -> bool {
+    let settled = async {
+        from.outbound().turn_over().await;
+        let stamp = shared.pending.stamp(from);
+        let answer = from.confirm().await;
+        if answer.is_ok() {
+            shared.pending.settled(from, stamp);
+        }
+        answer
+    };
+    tokio::select! {
+        biased;
+        Ok(()) = settled => true,
+        () = from.state().going() => {
+            shared.pending.collect(from).await;
+            false
+        }
+    }
+}
+
+/// The same, for no longer than an operation may take. Then the connection is ended: what the client still has for a server
+/// that does not answer would leave late otherwise.
+async fn settle_or_end(from: &Connection, shared: &Shared) {
+    let time = from.operation();
+    let settled = tokio::time::timeout(time, settle(from, shared)).await;
+    // Where a move was called off, the traffic is there again.
+    if settled.is_err() && !shared.registry.is_active(from) {
+        let text = format!(
+            "{} did not answer within {time:?} after the traffic had left, and had what was published before",
+            from.address()
+        );
+        from.cut_off(Error::new(ErrorKind::Timeout, text));
+        shared.pending.collect(from).await;
+    }
 }
 
 fn every(time: Duration) -> tokio::time::Interval {

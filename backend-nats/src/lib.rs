@@ -62,6 +62,8 @@ mod config;
 mod connect;
 mod connection;
 mod echo;
+#[cfg(test)]
+mod fake;
 mod jetstream;
 mod keeping;
 mod outbound;

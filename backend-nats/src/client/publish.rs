@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::FailoverClient;
 use crate::connection::Connection;
+use crate::keeping;
 use crate::outbound::{Attempt, Parcel, Refused};
 
 /// What came of publishing at once.
@@ -27,8 +28,9 @@ enum Rest {
 impl FailoverClient {
     /// Publishes a message. `Ok` means that it is on its way, not that a server has it: see [`flush`](Self::flush) for that,
     /// and [`Carry`](crate::Carry) for what happens to messages on their way when their connection ends. One task's messages
-    /// keep their order, over switches too: after a move away from a server that does not answer, publishing waits a
-    /// quarter of a second for what that still has, and for as long as it takes to carry it over.
+    /// keep their order, over switches too: after a move away from a server that does not answer, publishing waits until it
+    /// does or its connection has ended, at most `timeouts.operation`, and for as long as it takes to carry over what
+    /// that still had.
     ///
     /// An error says that the message was not published. Cancel-safe: dropped, it was published or it was not.
     pub async fn publish(&self, subject: impl ToSubject, payload: Bytes) -> Result<(), Error> {
@@ -84,7 +86,7 @@ impl FailoverClient {
         };
         let connection = lease.connection();
         let outbound = connection.outbound();
-        match outbound.try_send(connection.client(), message, &self.shared.pending) {
+        match outbound.try_send(connection, message, &self.shared.pending) {
             Attempt::Sent => {
                 lease.finish(Outcome::Success);
                 Sent::Done
@@ -112,16 +114,14 @@ impl FailoverClient {
                 let connection = lease.connection().clone();
                 let sending = connection
                     .outbound()
-                    .send_later(connection.client(), message, order);
+                    .send_later(&connection, message, order);
                 self.sent(lease, sending.await).await?
             }
         };
         while let Some(message) = back {
             let lease = self.slot.lease().await?;
             let connection = lease.connection().clone();
-            let sending = connection
-                .outbound()
-                .send(connection.client(), message, order);
+            let sending = connection.outbound().send(&connection, message, order);
             back = self.sent(lease, sending.await).await?;
         }
         Ok(())
@@ -146,6 +146,11 @@ impl FailoverClient {
     async fn judge(&self, lease: Lease<Connection>, refused: Refused) -> Result<Parcel, Error> {
         match refused {
             Refused::Moving(back) => {
+                self.elsewhere(lease, true).await?;
+                Ok(back)
+            }
+            Refused::Behind(back) => {
+                keeping::catch_up(lease.connection(), &self.shared);
                 self.elsewhere(lease, true).await?;
                 Ok(back)
             }

@@ -2,6 +2,8 @@
 //!
 //! Never to come in: trying again. Who asks knows for how long that makes sense.
 
+use std::collections::HashMap;
+
 use async_nats::jetstream::response::Response;
 use async_nats::{HeaderMap, Message, Request, RequestErrorKind};
 use backend_api::{Error, ErrorKind, Fate, Outcome};
@@ -186,6 +188,9 @@ pub(super) struct StreamInfo {
 #[derive(Debug, Deserialize)]
 pub(super) struct StreamState {
     pub(super) last_seq: u64,
+    /// How many messages each subject has, where that was asked for.
+    #[serde(default)]
+    pub(super) subjects: Option<HashMap<String, u64>>,
 }
 
 /// Of a consumer.

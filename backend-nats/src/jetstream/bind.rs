@@ -75,12 +75,13 @@ pub(super) async fn bind(
             }
             let consumer = ordered(reading, &api, connection, filter, *begin, position.last);
             let consumer: ConsumerInfo = consumer.await?;
-            if consumer.num_pending == 0 && position.last.is_none() {
+            if consumer.num_pending == 0
+                && position.last.is_none()
+                && !matches!(begin, Begin::At(_))
+            {
+                is_empty(reading, &api, connection, filter).await?;
                 // Nothing was there. What came since the stream was asked would be pending.
-                position.last = match begin {
-                    Begin::At(_) => None,
-                    _ => Some(stream.state.last_seq),
-                };
+                position.last = Some(stream.state.last_seq);
             }
             position.current |= consumer.num_pending == 0;
             consumer.name
@@ -114,6 +115,34 @@ fn check(reading: &Reading, stream: &StreamInfo, earlier: &Position) -> Result<(
         }
         _ => Ok(()),
     }
+}
+
+/// Asks the stream's leader whether there is really nothing to read. A consumer says so as well when its server is behind, and
+/// what that gets a moment later would be taken for read.
+async fn is_empty(
+    reading: &Reading,
+    api: &Api,
+    connection: &Connection,
+    filter: &str,
+) -> Result<(), Failed> {
+    let filter = if filter.is_empty() { ">" } else { filter };
+    let subject = format!("STREAM.INFO.{}", reading.stream);
+    let body = json!({ "subjects_filter": filter });
+    let stream: StreamInfo = api.ask(connection, &subject, Some(body)).await?;
+    if stream
+        .state
+        .subjects
+        .is_none_or(|subjects| subjects.is_empty())
+    {
+        return Ok(());
+    }
+    let text = format!(
+        "the consumer's server does not have yet what the stream {:?} has",
+        reading.stream
+    );
+    let error = backend_api::Error::new(ErrorKind::Unhealthy, text);
+    let why = Why::Busy;
+    Err(Failed { why, error })
 }
 
 async fn durable(

@@ -25,6 +25,8 @@ mod publish;
 mod pull;
 mod reading;
 mod source;
+#[cfg(test)]
+mod tests;
 
 pub use consumer::{OrderedBegin, OrderedConsumerBuilder, PullConsumer, PullConsumerBuilder};
 pub use kv::{KvWatch, KvWatchBuilder, WatchFrom};

@@ -1,19 +1,41 @@
-//! What is kept of what was published on one connection, until it certainly left.
+//! What is kept of what was published on one connection, until it certainly left; and the order in which it is published.
 //!
 //! The client takes a message into a channel and says `Ok`; what is in the channel when the connection dies is lost with
 //! it. So a copy is kept here, in the order of the channel, until it is known to have left ([`Carry::Unsent`]) or to have
 //! reached the server ([`Carry::Unconfirmed`]). Copies are cheap: subject and payload are counted references.
 //!
+//! # The order over moves
+//!
+//! The promise: no server is handed a message while something older can still reach another server from here. It holds
+//! with either kind of [`Carry`], and on a machine of any speed.
+//!
+//! How it is kept: a connection publishes in *turns*. A turn ends where the gate closes. The next turn, of whichever
+//! connection, begins only when no other connection is *owing* ([`order`]). One stops owing in two ways. Its server has
+//! answered a question that was asked behind its last message. Or the connection has ended; then what certainly did not
+//! leave is published on the next active first. Until then the new active's gate is [`Gate::Behind`], and whoever publishes
+//! waits (`keeping::catch_up`). A server that does not answer for the time of an operation has its connection ended: that is
+//! the only way to take back what the client still has for it.
+//!
+//! Time never decides on the order. Where a connection cannot even be ended, what it has is dropped and told
+//! (`carry_late`), and not published late.
+//!
+//! What had left the process is the old server's. A server that stood still delivers it when it goes on, and servers of a
+//! cluster tell one another at their own pace.
+//!
 //! - [`parcel`]: a message, small.
 //! - [`queue`]: the copies, and which of them certainly never left.
+//! - [`order`]: who may publish.
 //! - [`pending`]: copies of connections that ended, on their way to the next.
 //!
 //! [`Carry::Unsent`]: crate::Carry::Unsent
 //! [`Carry::Unconfirmed`]: crate::Carry::Unconfirmed
 
+mod order;
 mod parcel;
 mod pending;
 mod queue;
+#[cfg(test)]
+mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,6 +51,7 @@ pub(crate) use queue::Kept;
 use queue::Queue;
 
 use crate::config::{Carry, Options};
+use crate::connection::Connection;
 
 /// See the [module](self).
 pub(crate) struct Outbound {
@@ -50,7 +73,7 @@ pub(crate) struct Outbound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gate {
     Open,
-    /// The traffic has moved here, and something from before is still to be published.
+    /// The traffic is here, and something older is still on its way.
     Behind,
     /// The traffic is about to move.
     Closed,
@@ -58,9 +81,11 @@ enum Gate {
     Passed,
 }
 
-/// How long the move may take after everything was ready for it. A move that fails opens the old connection by itself; this is
-/// for one of which nothing more is heard, and below what anybody who publishes may be willing to wait.
+/// How long the move may take after everything was ready for it. Until then the old connection is the active, and a move that
+/// nothing more is heard of must not keep messages from it. This decides on no order: a turn that begins here is one, and the
+/// new connection waits for its end.
 const MOVE: Duration = Duration::from_millis(20);
+
 /// How often it is looked whether what has left made room.
 const AGAIN: Duration = Duration::from_millis(1);
 
@@ -68,6 +93,8 @@ const AGAIN: Duration = Duration::from_millis(1);
 pub(crate) enum Refused {
     /// The traffic is about to move: to be published on the next active.
     Moving(Parcel),
+    /// Something older is still on its way: to be published here behind it.
+    Behind(Parcel),
     /// The connection has ended: to be published on the next active.
     Ended(Parcel),
     /// Too many messages wait to be confirmed.
@@ -102,14 +129,14 @@ impl Outbound {
     /// Publishes behind everything that was published here before. Cancel-safe: dropped, it has published or it has not.
     pub(crate) async fn send(
         &self,
-        client: &Client,
+        connection: &Connection,
         message: Parcel,
         order: &Pending,
     ) -> Result<(), Refused> {
-        match self.try_send(client, message, order) {
+        match self.try_send(connection, message, order) {
             Attempt::Sent => Ok(()),
             Attempt::Refused(refused) => Err(*refused),
-            Attempt::Later(message) => self.send_later(client, *message, order).await,
+            Attempt::Later(message) => self.send_later(connection, *message, order).await,
         }
     }
 
@@ -117,23 +144,28 @@ impl Outbound {
     #[cold]
     pub(crate) async fn send_later(
         &self,
-        client: &Client,
+        connection: &Connection,
         message: Parcel,
         order: &Pending,
     ) -> Result<(), Refused> {
         if self.carry != Carry::None {
-            return self.send_in_turn(client, message, order).await;
+            return self.send_in_turn(connection, message, order).await;
         }
         let kept = message.clone();
-        let sent = message.deliver(client).await;
+        let sent = message.deliver(connection.client()).await;
         sent.map_err(|error| failed(error, kept))
     }
 
     /// The same where the client takes the message at once, which is nearly always.
     #[inline]
-    pub(crate) fn try_send(&self, client: &Client, message: Parcel, order: &Pending) -> Attempt {
+    pub(crate) fn try_send(
+        &self,
+        connection: &Connection,
+        message: Parcel,
+        order: &Pending,
+    ) -> Attempt {
         if self.carry == Carry::None {
-            return tried(message.hand_over(client), message);
+            return tried(message.hand_over(connection.client()), message);
         }
         let mut queue = self.queue();
         if queue.closed {
@@ -142,20 +174,31 @@ impl Outbound {
         if queue.waiting {
             return Attempt::Later(Box::new(message));
         }
-        self.put(&mut queue, client, message, order)
+        self.put(&mut queue, connection, message, order)
     }
 
     /// Into the channel, and the copy behind those before it.
     #[inline]
-    fn put(&self, queue: &mut Queue, client: &Client, message: Parcel, order: &Pending) -> Attempt {
+    fn put(
+        &self,
+        queue: &mut Queue,
+        connection: &Connection,
+        message: Parcel,
+        order: &Pending,
+    ) -> Attempt {
+        if !queue.is_running() {
+            match order.begin(connection) {
+                Some(first) => queue.begin(first),
+                None => return Attempt::Refused(Box::new(Refused::Behind(message))),
+            }
+        }
         if !self.has_room(queue) {
             return Attempt::Later(Box::new(message));
         }
         self.look(queue);
-        let handed = message.hand_over(client);
+        let handed = message.hand_over(connection.client());
         if let Poll::Ready(Ok(())) = handed {
-            let order = queue.next(|| order.turn());
-            queue.keep(message, order);
+            queue.keep(message);
             return Attempt::Sent;
         }
         tried(handed, message)
@@ -163,7 +206,7 @@ impl Outbound {
 
     async fn send_in_turn(
         &self,
-        client: &Client,
+        connection: &Connection,
         mut message: Parcel,
         order: &Pending,
     ) -> Result<(), Refused> {
@@ -178,7 +221,7 @@ impl Outbound {
                     return Err(Refused::Moving(message));
                 }
                 // While this waited for its turn the channel may have been emptied. Nobody else is kept waiting then.
-                match self.put(&mut queue, client, message, order) {
+                match self.put(&mut queue, connection, message, order) {
                     Attempt::Sent => return Ok(()),
                     Attempt::Refused(refused) => return Err(*refused),
                     Attempt::Later(back) => message = *back,
@@ -202,13 +245,11 @@ impl Outbound {
         }
         let _waiting = Waiting(self);
         let copy = message.clone();
-        let sent = message.deliver(client).await;
+        let sent = message.deliver(connection.client()).await;
         match sent {
-            // Nobody else has published meanwhile: it is still this one's turn.
+            // Nobody else has published meanwhile, also where the gate has just closed: whoever closed it waits for this.
             Ok(()) => {
-                let mut queue = self.queue();
-                let order = queue.next(|| order.turn());
-                queue.keep(copy, order);
+                self.queue().keep(copy);
                 Ok(())
             }
             Err(error) => Err(failed(error, copy)),
@@ -240,45 +281,64 @@ impl Outbound {
         Ok(())
     }
 
-    /// Nothing is taken any more; who comes waits for the next active, or for [`open`](Self::open). Says whether something
-    /// from before was still to be published here.
-    pub(crate) fn close(&self) -> bool {
-        self.set(Gate::Closed) == Gate::Behind
-    }
-
-    /// Messages are taken (again).
-    pub(crate) fn open(&self) {
-        let _ = self.set(Gate::Open);
-    }
-
-    /// Nothing is taken until [`caught_up`](Self::caught_up).
-    pub(crate) fn fall_behind(&self) {
-        let _ = self.set(Gate::Behind);
-    }
-
-    /// What was from before is published. If the traffic is about to move on already, it is for the next to open.
-    pub(crate) fn caught_up(&self) {
-        let mut queue = self.queue();
-        if *self.gate.borrow() == Gate::Behind {
-            queue.set(false);
-            self.gate.send_replace(Gate::Open);
-        }
-    }
-
-    /// Says what it was.
-    fn set(&self, gate: Gate) -> Gate {
-        let mut queue = self.queue();
-        queue.set(gate != Gate::Open);
-        self.room.notify_waiters();
-        self.gate.send_replace(gate)
+    /// Nothing is taken any more; who comes waits for the next active, or for [`open`](Self::open).
+    pub(crate) fn close(&self) {
+        self.set(Gate::Closed);
     }
 
     /// The traffic moves now.
     pub(crate) fn pass(&self) {
-        self.gate.send_replace(Gate::Passed);
+        self.change(Gate::Closed, Gate::Passed);
     }
 
-    /// Resolves when nothing from before is still to be published here, or the traffic is about to move on.
+    /// Messages are taken (again).
+    pub(crate) fn open(&self) {
+        self.set(Gate::Open);
+    }
+
+    /// Waits until a turn is over, and nobody in the middle of publishing. What is asked behind that is asked behind its last
+    /// message.
+    pub(crate) async fn turn_over(&self) {
+        let mut gate = self.gate.subscribe();
+        while self.queue().is_running() {
+            // It changes when a turn ends; errors would mean that the sender is dropped, which `self` owns.
+            let _ = gate.changed().await;
+        }
+        // Who waits for the client has this: what it takes still is behind the rest, and before the answer.
+        drop(self.turn.lock().await);
+    }
+
+    /// Nothing is taken until [`caught_up`](Self::caught_up). `false` where nothing is taken as it is.
+    pub(crate) fn fall_behind(&self) -> bool {
+        self.change(Gate::Open, Gate::Behind)
+    }
+
+    /// What is older is there. If the traffic is about to move on already, it is for the next to open.
+    pub(crate) fn caught_up(&self) {
+        self.change(Gate::Behind, Gate::Open);
+    }
+
+    fn set(&self, gate: Gate) {
+        let mut queue = self.queue();
+        self.put_gate(&mut queue, gate);
+    }
+
+    fn change(&self, from: Gate, to: Gate) -> bool {
+        let mut queue = self.queue();
+        let changes = *self.gate.borrow() == from;
+        if changes {
+            self.put_gate(&mut queue, to);
+        }
+        changes
+    }
+
+    fn put_gate(&self, queue: &mut Queue, gate: Gate) {
+        queue.set(gate != Gate::Open);
+        self.gate.send_replace(gate);
+        self.room.notify_waiters();
+    }
+
+    /// Resolves when nothing older is still on its way here, or the traffic is about to move on.
     pub(crate) async fn has_caught_up(&self) {
         // Errors would mean that the sender is dropped, which `self` owns.
         let _ = self
@@ -291,13 +351,16 @@ impl Outbound {
     /// Resolves when messages are taken here: at the latest a moment after a move was ready and did not come.
     pub(crate) async fn opened(&self) {
         let mut gate = self.gate.subscribe();
-        // Errors would mean that the sender is dropped, which `self` owns.
-        let _ = gate
-            .wait_for(|gate| !matches!(gate, Gate::Closed | Gate::Behind))
-            .await;
-        let opened = gate.wait_for(|gate| *gate == Gate::Open);
-        if tokio::time::timeout(MOVE, opened).await.is_err() {
-            self.open();
+        loop {
+            // Errors would mean that the sender is dropped, which `self` owns.
+            let now = gate.wait_for(|gate| matches!(gate, Gate::Open | Gate::Passed));
+            if now.await.is_ok_and(|gate| *gate == Gate::Open) {
+                return;
+            }
+            let moved = gate.wait_for(|gate| *gate != Gate::Passed);
+            if tokio::time::timeout(MOVE, moved).await.is_err() {
+                self.change(Gate::Passed, Gate::Open);
+            }
         }
     }
 

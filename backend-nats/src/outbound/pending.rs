@@ -1,87 +1,96 @@
-//! What connections that ended left behind, in the order in which it was published, on its way to the next active.
+//! What was published before, for a group: the [`Order`] of its connections, and what ended ones left behind, on its way to
+//! the next active.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::queue::Kept;
+use super::order::Order;
 use crate::connection::Connection;
 
 /// How much earlier than published a copy may be stamped.
 const STAMP: Duration = Duration::from_millis(250);
 
-/// A connection publishes no more than two to the power of this in one go, and is opened no more often than is left of 64.
-const TURN: u32 = 44;
-
 /// One for a group.
 #[derive(Default)]
 pub(crate) struct Pending {
-    turns: AtomicU64,
-    waiting: Mutex<BTreeMap<u64, Kept>>,
-    /// Where something was carried to last.
-    carrier: Mutex<Option<Connection>>,
+    order: Mutex<Order<Connection>>,
+    /// One takes over what a connection left behind: whoever comes second finds it here, and not on its way.
+    collecting: Mutex<()>,
     /// One carries at a time, or the order would be lost.
     turn: tokio::sync::Mutex<()>,
 }
 
 impl Pending {
-    /// Where the numbers of a connection begin that messages are published on from now on: behind all others. A connection
-    /// counts by itself from there, since one counter for all would be written by every thread for every message.
-    pub(super) fn turn(&self) -> u64 {
-        (self.turns.fetch_add(1, Ordering::Relaxed) + 1) << TURN
+    /// Begins a turn: where the numbers of its messages begin. `None` while anything older is on its way.
+    pub(super) fn begin(&self, connection: &Connection) -> Option<u64> {
+        let generation = connection.generation();
+        self.order().begin(generation, || connection.clone())
     }
 
-    /// Takes over what a connection left behind that has ended.
-    pub(crate) fn collect(&self, from: &Connection) {
-        // Locked before: whoever comes second finds nothing left over there, and must find it here.
-        let mut waiting = self.waiting();
-        let left = from.outbound().take();
-        waiting.extend(left.into_iter().map(|kept| (kept.order, kept)));
+    /// Until when a connection has published: for [`settled`](Self::settled).
+    pub(crate) fn stamp(&self, connection: &Connection) -> Option<u64> {
+        self.order().stamp(connection.generation())
     }
 
-    /// Where something was carried to last, if that is still there.
-    pub(crate) fn carrier(&self) -> Option<Connection> {
-        let carrier = self.last_carrier().clone();
-        carrier.filter(|carrier| !carrier.is_going())
+    /// Its server has everything up to the stamp.
+    pub(crate) fn settled(&self, connection: &Connection, stamp: Option<u64>) {
+        self.order().settled(connection.generation(), stamp);
     }
 
-    /// The connection is gone, or its server has all that was carried there.
-    pub(crate) fn forget(&self, connection: &Connection) {
-        let is_it = |carrier: &mut Connection| carrier.generation() == connection.generation();
-        self.last_carrier().take_if(is_it);
+    /// Takes over what a connection left behind that is [going](Connection::is_going), once it has gone.
+    ///
+    /// One that does not go in time may still send what it has. Then that is not published again, in whatever order: it is
+    /// dropped, and told.
+    pub(crate) async fn collect(&self, from: &Connection) {
+        let gone = from.gone().await;
+        from.outbound().close();
+        from.outbound().turn_over().await;
+        let _collecting = self
+            .collecting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut left = from.outbound().take();
+        if !gone && !left.is_empty() {
+            let text = format!(
+                "{} published messages were dropped: their connection does not end, and whether they leave it is not known",
+                left.len()
+            );
+            from.signals().notice("carry_late", text);
+            left.clear();
+        }
+        self.order().collected(from.generation(), left);
     }
 
-    fn last_carrier(&self) -> MutexGuard<'_, Option<Connection>> {
-        self.carrier.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether nothing older is on its way when this connection publishes.
+    pub(crate) fn is_clear_for(&self, connection: &Connection) -> bool {
+        self.order().is_clear_for(connection.generation())
     }
 
-    pub(crate) fn holds_any(&self) -> bool {
-        !self.waiting().is_empty()
+    /// The connections that are to be waited for before this one publishes.
+    pub(crate) fn owing_besides(&self, connection: &Connection) -> Vec<Connection> {
+        self.order().owing_besides(connection.generation())
     }
 
-    /// Publishes all of it on `to`, the oldest first, except what is older than `wait`. What could not be published stays.
-    /// Cancel-safe.
+    /// Publishes all that waits on `to`, the oldest first, except what is older than `wait`. What could not be published stays.
+    /// Only where no other connection is [owing](Self::owing_besides): what that has may be older. Cancel-safe.
     pub(crate) async fn carry_to(
         &self,
         to: &Connection,
         wait: Duration,
     ) -> Result<(), backend_api::Error> {
-        if self.waiting().is_empty() {
+        if !self.order().has_waiting() {
             return Ok(());
         }
         let _turn = self.turn.lock().await;
-        *self.last_carrier() = Some(to.clone());
+        // Before anything is handed over: nobody else publishes until that is there.
+        self.order().owe(to.generation(), to.clone());
         let now = Instant::now();
-        let mut expired = 0_usize;
+        let mut expired = Expired { count: 0, wait, to };
         loop {
-            let next = self
-                .waiting()
-                .first_key_value()
-                .map(|(_, kept)| kept.clone());
+            let next = self.order().oldest();
             let Some(kept) = next else { break };
             if now.saturating_duration_since(kept.when) > wait.saturating_add(STAMP) {
-                expired += 1;
+                expired.count += 1;
             } else if let Err(error) = to.outbound().send_carried(to.client(), &kept).await {
                 if error.kind() == async_nats::PublishErrorKind::Send {
                     return Err(to.interrupted());
@@ -92,18 +101,31 @@ impl Pending {
                     format!("a published message cannot be carried over: {error}"),
                 );
             }
-            self.waiting().remove(&kept.order);
-        }
-        if expired > 0 {
-            let text = format!(
-                "{expired} published messages had waited longer than {wait:?} and were dropped"
-            );
-            to.signals().notice("carry_expired", text);
+            self.order().done(&kept);
         }
         Ok(())
     }
 
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, Kept>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn order(&self) -> MutexGuard<'_, Order<Connection>> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What was dropped because it had waited for too long. Told also where the carrying is given up half-way.
+struct Expired<'a> {
+    count: usize,
+    wait: Duration,
+    to: &'a Connection,
+}
+
+impl Drop for Expired<'_> {
+    fn drop(&mut self) {
+        let Self { count, wait, to } = self;
+        if *count > 0 {
+            let text = format!(
+                "{count} published messages had waited longer than {wait:?} and were dropped"
+            );
+            to.signals().notice("carry_expired", text);
+        }
     }
 }

@@ -24,8 +24,10 @@ pub(crate) struct Kept {
 
 pub(crate) struct Queue {
     copies: VecDeque<Kept>,
-    /// The last copy's place among all messages of the group; none since this was opened or closed.
-    order: Option<u64>,
+    /// The next copy's place among all messages of the group.
+    order: u64,
+    /// A turn has begun: nobody else publishes before this is closed.
+    running: bool,
     /// So many copies have gone in.
     copied: u64,
     /// So many of others have gone in, at least.
@@ -50,7 +52,8 @@ impl Default for Queue {
     fn default() -> Self {
         Self {
             copies: VecDeque::new(),
-            order: None,
+            order: 0,
+            running: false,
             copied: 0,
             others: 0,
             left: 0,
@@ -58,6 +61,18 @@ impl Default for Queue {
             unlooked: LOOK_EVERY,
             closed: false,
             waiting: false,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Kept {
+    pub(super) fn of(order: u64, message: Parcel) -> Self {
+        Self {
+            order,
+            when: Instant::now(),
+            message,
+            place: 0,
         }
     }
 }
@@ -94,23 +109,28 @@ impl Queue {
         }
     }
 
-    /// The place of the next message among all of the group. `turn` says where places begin that are behind all others.
     #[inline]
-    pub(super) fn next(&mut self, turn: impl FnOnce() -> u64) -> u64 {
-        let order = self.order.map_or_else(turn, |order| order + 1);
-        self.order = Some(order);
-        order
+    pub(super) fn is_running(&self) -> bool {
+        self.running
+    }
+
+    /// A turn begins, with its first place among all messages of the group.
+    pub(super) fn begin(&mut self, order: u64) {
+        self.running = true;
+        self.order = order;
     }
 
     /// Messages are taken or not from here on. Others may be published elsewhere meanwhile.
     pub(super) fn set(&mut self, closed: bool) {
         self.closed = closed;
-        self.order = None;
+        self.running = false;
     }
 
     /// Keeps a copy of what has just gone into the channel.
     #[inline]
-    pub(super) fn keep(&mut self, message: Parcel, order: u64) {
+    pub(super) fn keep(&mut self, message: Parcel) {
+        let order = self.order;
+        self.order += 1;
         self.copied += 1;
         self.copies.push_back(Kept {
             order,
@@ -168,7 +188,12 @@ mod tests {
     fn publish(queue: &mut Queue, order: u64, left: u64) {
         queue.tidy(0, false);
         queue.look(|| left, 0, true);
-        queue.keep(message(), order);
+        keep(queue, order);
+    }
+
+    fn keep(queue: &mut Queue, order: u64) {
+        queue.begin(order);
+        queue.keep(message());
     }
 
     fn kept(queue: &mut Queue) -> Vec<u64> {
@@ -212,7 +237,7 @@ mod tests {
         let mut queue = Queue::default();
         publish(&mut queue, 1, 0);
         queue.look(|| 0, 3, true);
-        queue.keep(message(), 2);
+        keep(&mut queue, 2);
         queue.left(4);
         assert_eq!(kept(&mut queue), [2], "it is the fifth");
     }
@@ -223,7 +248,7 @@ mod tests {
         let mut queue = Queue::default();
         publish(&mut queue, 1, 1);
         queue.look(|| 1, 1, true);
-        queue.keep(message(), 2);
+        keep(&mut queue, 2);
         queue.left(3);
         assert!(queue.is_empty(), "the request and both have left");
     }
@@ -238,7 +263,7 @@ mod tests {
                 order - 1
             };
             queue.look(look, 0, true);
-            queue.keep(message(), order);
+            keep(&mut queue, order);
         }
         assert_eq!(looks.get(), 10);
         assert!(queue.len() <= 2 * LOOK_EVERY as usize, "{}", queue.len());
@@ -248,16 +273,20 @@ mod tests {
 
     /// Whoever publishes elsewhere meanwhile comes between.
     #[test]
-    fn places_begin_anew_with_each_turn() {
+    fn places_go_on_within_a_turn_and_begin_anew_with_the_next() {
         let mut queue = Queue::default();
-        let mut turns = (1..).map(|turn| turn * 1000);
-        let mut next = |queue: &mut Queue| queue.next(|| turns.next().unwrap());
-        assert_eq!([next(&mut queue), next(&mut queue)], [1000, 1001]);
+        queue.begin(1000);
+        queue.keep(message());
+        queue.keep(message());
         queue.set(true);
-        let mut other = Queue::default();
-        assert_eq!(next(&mut other), 2000);
+        assert!(!queue.is_running());
+        // Taken by the client while this was being closed: still of its turn.
+        queue.keep(message());
         queue.set(false);
-        assert_eq!([next(&mut queue), next(&mut queue)], [3000, 3001]);
+        assert!(!queue.is_running());
+        queue.begin(3000);
+        queue.keep(message());
+        assert_eq!(kept(&mut queue), [1000, 1001, 1002, 3000]);
     }
 
     /// What is carried over is older than what is there, and stands behind it.
@@ -266,11 +295,11 @@ mod tests {
         let mut queue = Queue::default();
         for order in [5, 9] {
             queue.look(|| 1000, 0, false);
-            queue.keep(message(), order);
+            keep(&mut queue, order);
         }
         let asked = queue.newest().unwrap();
         let mut other = Queue::default();
-        other.keep(message(), 3);
+        keep(&mut other, 3);
         queue.keep_again(other.take().remove(0));
         queue.confirmed(asked);
         assert_eq!(kept(&mut queue), [3]);

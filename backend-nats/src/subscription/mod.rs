@@ -18,6 +18,8 @@ mod filter;
 mod moves;
 mod registry;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 pub use delivery::{Dedupe, Delivery};
 pub(crate) use entry::Entry;

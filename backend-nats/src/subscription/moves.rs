@@ -11,8 +11,6 @@ use super::registry::{Registry, Role};
 use crate::connection::Connection;
 use crate::echo;
 
-/// How long the servers of a cluster may take to hear of a subscription, where they can be asked.
-const KNOWN: Duration = Duration::from_millis(500);
 /// How long a connection may take to be left that is neither the old active nor the new one, and how long it waits for the new
 /// one: it was promoted in vain.
 const BESIDE: Duration = Duration::from_millis(50);
@@ -119,16 +117,17 @@ impl Registry {
         }
     }
 
-    /// The connection is retired. What it delivered before is still read.
-    pub(crate) fn forget(&self, connection: &Connection) {
+    /// The connection is retired. What it delivered before is still read. Returns the one that keeps the traffic, where the
+    /// retired one was promoted and never got it.
+    pub(crate) fn forget(&self, connection: &Connection) -> Option<Connection> {
         let kept = self.remove_side(connection.generation());
         for entry in self.entries() {
             entry.forget(connection.generation());
         }
-        if let Some(kept) = kept {
-            kept.outbound().open();
-            self.attach_again(&kept);
+        if let Some(kept) = &kept {
+            self.attach_again(kept);
         }
+        kept
     }
 
     /// A promotion came to nothing: everything is where it was.
@@ -142,12 +141,13 @@ impl Registry {
         });
     }
 
-    /// Waits until there is an active, and the servers that the group is connected to know what its server knows. Bounded.
+    /// Waits until there is an active, and the servers that the group is connected to know what its server knows. No longer
+    /// than an operation may take.
     async fn known_elsewhere(&self) {
+        let Some(active) = self.next_active().await else {
+            return;
+        };
         let known = async {
-            let Some(active) = self.next_active().await else {
-                return;
-            };
             let mut others = self.connections();
             others.retain(|other| {
                 let elsewhere = other.server_info().server_id != active.server_info().server_id;
@@ -158,7 +158,7 @@ impl Registry {
             futures_util::future::join_all(all).await;
         };
         // One that does not answer holds up nobody.
-        let _ = tokio::time::timeout(KNOWN, known).await;
+        let _ = tokio::time::timeout(active.operation(), known).await;
     }
 
     /// Where a promotion was called off there is none for a moment. It is waited for as long as the engine's grace allows.

@@ -180,6 +180,11 @@ impl Registry {
         kept
     }
 
+    /// Whether the traffic is on this connection, as far as is known here.
+    pub(crate) fn is_active(&self, connection: &Connection) -> bool {
+        self.role(connection.generation()) == Some(Role::Active)
+    }
+
     /// The connection that is active, as far as is known here.
     pub(crate) fn active(&self) -> Option<Connection> {
         let books = self.books();

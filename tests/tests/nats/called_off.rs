@@ -27,7 +27,9 @@ async fn hears(subscription: &mut Subscription, words: &str) {
 async fn a_reset_connection_leaves_nothing_on_the_standby() {
     let cluster = NatsCluster::start(3);
     let proxies = proxies(&cluster).await;
-    let more = "[group.loss]\nredial = \"5s\"\n[group.health]\ninterval = \"60s\"";
+    // No window ends what is to end by itself.
+    let more = "[group.loss]\nredial = \"60s\"\n[group.health]\ninterval = \"600s\"\n\
+                [group.timeouts]\nswitch_grace = \"60s\"\nprove = \"60s\"\nconnect = \"60s\"";
     let mut fleet = Fleet::through(&proxies, cluster, more).await;
     let kinds = [
         Delivery::AtMostOnce,

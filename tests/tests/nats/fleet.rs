@@ -11,13 +11,20 @@ use failover_testkit::wait_until;
 /// The longest that anything here may take on a busy machine.
 pub(crate) const BOUND: Duration = Duration::from_secs(10);
 
+/// For planned moves: what is promised of them holds within the times of the configuration, and no machine is too busy for
+/// these.
+pub(crate) const CALM: &str = "[group.timeouts]\nprove = \"60s\"\noperation = \"60s\"\nswitch_grace = \"60s\"\n\
+                               [group.health]\ntimeout = \"60s\"\n";
+
 /// Members are called by their place: `m0` is the heaviest.
 pub(crate) fn config(urls: &[String], more: &str) -> String {
     config_of("m", urls, more)
 }
 
-/// The same with another letter than `m`: connections have threads of that name, which some tests count.
+/// The same with another letter than `m`: connections have threads of that name, which some tests count. What `more` has
+/// behind a line `[[first]]` belongs to the first member alone: the others wait as long as a busy machine needs.
 fn config_of(letter: &str, urls: &[String], more: &str) -> String {
+    let (more, first) = more.split_once("[[first]]").unwrap_or((more, ""));
     // A standby is armed anew at once, where a test says nothing about it.
     let spread = if more.contains("[group.failback]") {
         ""
@@ -27,8 +34,9 @@ fn config_of(letter: &str, urls: &[String], more: &str) -> String {
     let mut text = format!("{more}\n{spread}");
     for (place, url) in urls.iter().enumerate() {
         let weight = 1.0 / (place + 1) as f64;
+        let own = if place == 0 { first } else { "" };
         text += &format!(
-            "[[member]]\nname = \"{letter}{place}\"\nweight = {weight}\nurl = \"{url}\"\n"
+            "[[member]]\nname = \"{letter}{place}\"\nweight = {weight}\nurl = \"{url}\"\n{own}\n"
         );
     }
     text

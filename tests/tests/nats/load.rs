@@ -74,6 +74,8 @@ impl Publisher {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     seen: HashSet<u64>,
+    /// As they came.
+    order: Vec<u64>,
     highest: u64,
     pub(crate) duplicated: u64,
     pub(crate) reordered: u64,
@@ -82,6 +84,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(crate) fn note(&mut self, payload: &[u8]) {
         let number = std::str::from_utf8(payload).unwrap().parse().unwrap();
+        self.order.push(number);
         if !self.seen.insert(number) {
             self.duplicated += 1;
         } else if number < self.highest {
@@ -92,6 +95,12 @@ impl Ledger {
 
     pub(crate) fn has(&self, number: u64) -> bool {
         self.seen.contains(&number)
+    }
+
+    /// How many of those above a number came behind a higher one.
+    pub(crate) fn reordered_beyond(&self, number: u64) -> usize {
+        let beyond: Vec<_> = self.order.iter().filter(|it| **it > number).collect();
+        beyond.windows(2).filter(|pair| pair[0] > pair[1]).count()
     }
 
     pub(crate) fn lost(&self, published: u64) -> Vec<u64> {
@@ -118,8 +127,14 @@ impl Reader {
                     published = &mut stopped => break published.unwrap(),
                 }
             };
-            // What is missing may be under way; duplicates come behind it.
+            // Nothing is missing because it is slow: the last one comes for sure. What is missing then may be under way on
+            // another connection; duplicates come behind it.
             let deadline = tokio::time::Instant::now() + BOUND;
+            while !ledger.has(published) {
+                let message = tokio::time::timeout_at(deadline, subscription.next()).await;
+                let message = message.expect("the last one comes");
+                ledger.note(&message.expect("an open group").payload);
+            }
             while !ledger.lost(published).is_empty() {
                 match tokio::time::timeout(Duration::from_secs(1), subscription.next()).await {
                     Ok(message) if tokio::time::Instant::now() < deadline => {

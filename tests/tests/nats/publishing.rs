@@ -7,7 +7,7 @@ use failover_core::{ErrorKind, Fate, Reason};
 use failover_testkit::wait_until;
 use futures_util::StreamExt as _;
 
-use crate::fleet::{BOUND, Fleet, plain};
+use crate::fleet::{BOUND, CALM, Fleet, plain};
 use crate::load::Ledger;
 
 /// Publishes numbers of so many digits through the group until told to stop; how many it were, and the errors.
@@ -59,9 +59,11 @@ async fn read(subscriber: &mut async_nats::Subscriber, ledger: &mut Ledger, publ
 
 // N30
 #[tokio::test(flavor = "multi_thread")]
-async fn planned_moves_lose_double_and_reorder_no_publish() {
+async fn planned_moves_lose_and_double_no_publish() {
     for carry in ["unsent", "unconfirmed"] {
-        let fleet = Fleet::whole(3, &format!("[backend]\ncarry = \"{carry}\"")).await;
+        let more =
+            format!("[backend]\ncarry = \"{carry}\"\n{CALM}[group.unavailable]\nwait = \"60s\"");
+        let fleet = Fleet::whole(3, &more).await;
         let reader = plain(&fleet.cluster[2]).await;
         let mut subscriber = reader.subscribe("load").await.unwrap();
         reader.flush().await.unwrap();
@@ -72,7 +74,11 @@ async fn planned_moves_lose_double_and_reorder_no_publish() {
             if target == "m1" {
                 fleet.group.switch_to(target).await.unwrap();
             } else {
-                fleet.group.drain_to(target, BOUND).await.unwrap();
+                fleet
+                    .group
+                    .drain_to(target, Duration::from_secs(60))
+                    .await
+                    .unwrap();
             }
         }
         stop.send(()).unwrap();
@@ -85,8 +91,8 @@ async fn planned_moves_lose_double_and_reorder_no_publish() {
             (0, 0),
             "{carry}"
         );
-        // Two servers tell the third: what was published last on the one and first on the other may meet there.
-        assert!(ledger.reordered <= 40, "{carry}: {}", ledger.reordered);
+        // Two servers tell the third: what was published last on the one and first on the other may meet there. That they
+        // are handed it in order is tested where servers can be asked for it, beside the source.
     }
 }
 
@@ -140,20 +146,29 @@ async fn a_kill_loses_what_had_left_and_nothing_else() {
 }
 
 /// The old active is not dead and takes no more: what it still has goes to the new one, before anything newer. Whether the
-/// connection counts as lost, or its member as unhealthy.
+/// connection counts as lost, its member as unhealthy, or somebody moves the traffic by hand.
+///
+/// Only the first member has short times, and none of the others is ever left: what had left a connection is its server's, and
+/// that of one which is only slow would come late.
 // N30
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_frozen_active_still_had_goes_first() {
-    for (interval, reason) in [("60s", Reason::Lost), ("50ms", Reason::Health)] {
+    for (first, reason) in [
+        (
+            "timeouts = { prove = \"100ms\", operation = \"100ms\" }",
+            Reason::Lost,
+        ),
+        (
+            "health = { interval = \"50ms\", timeout = \"50ms\", probes = 1 }",
+            Reason::Health,
+        ),
+        ("", Reason::Manual),
+    ] {
         let more = format!(
-            "[group.timeouts]\nprove = \"{}\"\noperation = \"100ms\"\n[group.loss]\nredial = \"0s\"\n\
-             [group.health]\ninterval = \"{interval}\"\ntimeout = \"50ms\"\nprobes = 1\n\
-             [group.unavailable]\nwait = \"5s\"",
-            if reason == Reason::Lost {
-                "100ms"
-            } else {
-                "2s"
-            }
+            "[backend]\nclient_capacity = 256\n\
+             [group.timeouts]\nprove = \"60s\"\noperation = \"60s\"\n[group.loss]\nredial = \"0s\"\n\
+             [group.health]\ninterval = \"600s\"\ntimeout = \"60s\"\n[group.unavailable]\nwait = \"60s\"\n\
+             [[first]]\n{first}"
         );
         let mut fleet = Fleet::whole(3, &more).await;
         let reader = plain(&fleet.cluster[2]).await;
@@ -163,6 +178,11 @@ async fn what_a_frozen_active_still_had_goes_first() {
         let (stop, publishing) = publish(fleet.client.clone(), Duration::ZERO, 40_000);
         tokio::time::sleep(Duration::from_millis(50)).await;
         fleet.cluster[0].freeze();
+        if reason == Reason::Manual {
+            // Until it takes no more.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            fleet.group.switch_to("m1").await.unwrap();
+        }
         assert_eq!(
             fleet.moved().await,
             (Some("m0".into()), "m1".into(), reason)
@@ -173,11 +193,15 @@ async fn what_a_frozen_active_still_had_goes_first() {
         assert!(errors.is_empty(), "{errors:?}");
         let mut ledger = Ledger::default();
         read(&mut subscriber, &mut ledger, published).await;
+        assert_eq!(fleet.active(), "m1");
         let lost = ledger.lost(published);
-        assert_eq!((ledger.duplicated, ledger.reordered), (0, 0), "{reason:?}");
-        if let (Some(first), Some(last)) = (lost.first(), lost.last()) {
-            assert_eq!(last - first + 1, lost.len() as u64, "{reason:?}: {lost:?}");
-        }
+        let (Some(first), Some(last)) = (lost.first(), lost.last()) else {
+            panic!("{reason:?}: it had read all of it, and stood still only then");
+        };
+        assert_eq!(last - first + 1, lost.len() as u64, "{reason:?}: {lost:?}");
+        assert_eq!(ledger.duplicated, 0, "{reason:?}");
+        // Two servers tell the third: what the old one had passed on may come late there. What the new one was given does not.
+        assert_eq!(ledger.reordered_beyond(*last), 0, "{reason:?}");
     }
 }
 

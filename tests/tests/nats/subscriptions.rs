@@ -46,10 +46,12 @@ async fn unread(fleet: &Fleet) -> Subscription {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drain_that_is_dropped_ends_with_what_is_here() {
-    let fleet = Fleet::whole(1, "").await;
+    let fleet = Fleet::whole(1, "[group.health]\ninterval = \"600s\"").await;
     let mut subscription = unread(&fleet).await;
-    // Between its UNSUB and the answer, on a connection that lives on.
+    // Between its UNSUB and the answer, which cannot come meanwhile, on a connection that lives on.
+    fleet.cluster[0].freeze();
     assert!(subscription.drain(BOUND).now_or_never().is_none());
+    fleet.cluster[0].thaw();
     reads(&mut subscription, &["1", "2", "3"]).await;
     assert_eq!(next(&mut subscription).await, None);
     subscription.drain(BOUND).await.unwrap();

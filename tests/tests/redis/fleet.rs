@@ -12,12 +12,28 @@ use failover_testkit::wait_until;
 /// The longest that anything here may take on a busy machine.
 pub(crate) const BOUND: Duration = Duration::from_secs(10);
 
-/// Members are called by their place: `m0` is the heaviest.
+/// For planned moves: what is promised of them holds within the times of the configuration, and no machine is too busy for
+/// these.
+pub(crate) const CALM: &str = "[group.timeouts]\nprove = \"60s\"\noperation = \"60s\"\nswitch_grace = \"60s\"\n\
+                               [group.health]\ntimeout = \"60s\"\n";
+/// Only what an operation meets on the first member is found out, and that quickly.
+pub(crate) const FIRST_IS_QUICK: &str = "[group.health]\ninterval = \"600s\"\n[group.loss]\nredial = \"60s\"\n\
+    [group.timeouts]\nprove = \"60s\"\noperation = \"60s\"\n\
+    [[first]]\ntimeouts = { operation = \"100ms\", prove = \"100ms\" }";
+/// A drain ends by itself.
+pub(crate) const WINDOW: Duration = Duration::from_secs(60);
+
+/// Members are called by their place: `m0` is the heaviest. What `more` has behind a line `[[first]]` belongs to the first
+/// member alone: the others wait as long as a busy machine needs.
 pub(crate) fn config(urls: &[String], more: &str) -> String {
+    let (more, first) = more.split_once("[[first]]").unwrap_or((more, ""));
     let mut text = format!("{more}\n");
     for (place, url) in urls.iter().enumerate() {
         let weight = 1.0 / (place + 1) as f64;
         text += &format!("[[member]]\nname = \"m{place}\"\nweight = {weight}\nurl = \"{url}\"\n");
+        if place == 0 {
+            text += &format!("{first}\n");
+        }
     }
     text
 }

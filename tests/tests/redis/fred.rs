@@ -13,7 +13,7 @@ use failover_testkit::wait_until;
 use fred::interfaces::KeysInterface;
 use tokio::task::JoinSet;
 
-use crate::fleet::{BOUND, Fleet, config, timed};
+use crate::fleet::{BOUND, CALM, FIRST_IS_QUICK, Fleet, WINDOW, config, timed};
 use crate::loss::frozen_active_is_left;
 
 async fn get(client: &FredClient) -> Result<Option<String>, Error> {
@@ -61,9 +61,7 @@ async fn through_fred_a_half_open_socket_is_replaced() {
         .await
         .unwrap();
     let through = format!("redis://{}", proxy.address());
-    let more =
-        "[group.loss]\nredial = \"2s\"\n[group.timeouts]\noperation = \"100ms\"\nprove = \"100ms\"";
-    let group = Failover::<Fred>::open_toml(&config(&[through, servers[1].url()], more))
+    let group = Failover::<Fred>::open_toml(&config(&[through, servers[1].url()], FIRST_IS_QUICK))
         .await
         .unwrap();
     let client = group.client();
@@ -90,7 +88,7 @@ async fn through_fred_a_half_open_socket_is_replaced() {
 // P151, P164: switches and drains there and back, with writes all the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn through_fred_planned_moves_lose_and_double_no_write() {
-    let fleet = Fleet::<Fred>::whole_through(2, "").await;
+    let fleet = Fleet::<Fred>::whole_through(2, CALM).await;
     let stop = Arc::new(AtomicBool::new(false));
     let mut tasks = JoinSet::new();
     for _ in 0..8 {
@@ -108,8 +106,8 @@ async fn through_fred_planned_moves_lose_and_double_no_write() {
         tokio::time::sleep(Duration::from_millis(20)).await;
         match round % 4 {
             0 => fleet.group.switch_to("m1").await,
-            1 => fleet.group.drain_to("m0", Duration::from_secs(1)).await,
-            2 => fleet.group.drain_to_passive(Duration::from_secs(1)).await,
+            1 => fleet.group.drain_to("m0", WINDOW).await,
+            2 => fleet.group.drain_to_passive(WINDOW).await,
             _ => fleet.group.switch_to_passive().await,
         }
         .unwrap();

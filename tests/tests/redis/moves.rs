@@ -9,7 +9,7 @@ use failover_core::{ErrorKind, Fate};
 use redis::AsyncCommands;
 use tokio::task::JoinSet;
 
-use crate::fleet::{BOUND, Fleet};
+use crate::fleet::{BOUND, CALM, Fleet, WINDOW};
 
 /// Counts up on the active from many tasks until told to stop; says how often it was answered.
 fn counting(client: &FailoverConnection, stop: &Arc<AtomicBool>) -> JoinSet<u64> {
@@ -31,15 +31,15 @@ fn counting(client: &FailoverConnection, stop: &Arc<AtomicBool>) -> JoinSet<u64>
 // P108, P151: switches and drains there and back, with writes all the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn planned_moves_lose_and_double_no_write() {
-    let fleet = Fleet::whole(2, "").await;
+    let fleet = Fleet::whole(2, CALM).await;
     let stop = Arc::new(AtomicBool::new(false));
     let tasks = counting(&fleet.client, &stop);
     for round in 0..10 {
         tokio::time::sleep(Duration::from_millis(20)).await;
         match round % 4 {
             0 => fleet.group.switch_to("m1").await,
-            1 => fleet.group.drain_to("m0", Duration::from_secs(1)).await,
-            2 => fleet.group.drain_to_passive(Duration::from_secs(1)).await,
+            1 => fleet.group.drain_to("m0", WINDOW).await,
+            2 => fleet.group.drain_to_passive(WINDOW).await,
             _ => fleet.group.switch_to_passive().await,
         }
         .unwrap();

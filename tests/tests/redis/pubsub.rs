@@ -15,7 +15,7 @@ use failover_testkit::wait_until;
 use tokio::task::JoinSet;
 
 use super::{Driver, publish};
-use crate::fleet::{self, BOUND, config, timed};
+use crate::fleet::{self, BOUND, CALM, WINDOW, config, timed};
 
 type Fleet = fleet::Fleet<Driver>;
 
@@ -98,7 +98,7 @@ async fn subscriptions_are_on_the_new_member_and_absent_on_the_old() {
 // F50: what is published through the group while it moves comes, once each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_published_during_planned_moves_comes_once_each() {
-    let fleet = Fleet::whole_through(2, "").await;
+    let fleet = Fleet::whole_through(2, CALM).await;
     let mut messages = fleet.client.subscribe(["news"]).await.unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let mut tasks = JoinSet::new();
@@ -131,7 +131,7 @@ async fn what_is_published_during_planned_moves_comes_once_each() {
         tokio::time::sleep(Duration::from_millis(20)).await;
         match round % 2 {
             0 => fleet.group.switch_to_passive().await,
-            _ => fleet.group.drain_to_passive(Duration::from_secs(1)).await,
+            _ => fleet.group.drain_to_passive(WINDOW).await,
         }
         .unwrap();
         fleet.is_whole().await;

@@ -151,20 +151,18 @@ async fn after_a_planned_switch_reads_wait_until_the_replica_has_caught_up() {
 // F62
 #[tokio::test]
 async fn a_replica_that_does_not_catch_up_in_time_is_not_read() {
-    let mut group = Replicated::start(&format!("{REPLICAS}wait_for_replication = \"300ms\"")).await;
+    let mut group = Replicated::start(&format!("{REPLICAS}wait_for_replication = \"2s\"")).await;
     group.settled().await;
     group.write_behind().await;
     group.fleet.group.switch_to("m1").await.unwrap();
     let (took, answer) = group.read().await;
-    refused(answer, "did not catch up within 300ms");
-    assert!(
-        took > Duration::from_millis(150) && took < Duration::from_secs(1),
-        "{took:?}"
-    );
+    refused(answer, "did not catch up within 2s");
+    let wait = Duration::from_secs(2);
+    assert!(took > wait / 2, "{took:?}");
     // Who comes later does not wait as long again, and pipelines and WATCH are held back like a read.
     let (took, answer) = group.read().await;
     refused(answer, "lacks");
-    assert!(took < Duration::from_millis(250), "{took:?}");
+    assert!(took < wait, "{took:?}");
     let mut client = group.fleet.client.clone();
     let mut pipeline = redis::pipe();
     pipeline.cmd("PING").ignore().get("key");
@@ -186,7 +184,7 @@ async fn a_replica_that_does_not_catch_up_in_time_is_not_read() {
 // F62: the ordinary way to a planned switch: the replica is promoted first.
 #[tokio::test]
 async fn a_promoted_replica_that_has_everything_is_read_at_once() {
-    let mut group = Replicated::start("wait_for_replication = \"5s\"").await;
+    let mut group = Replicated::start("wait_for_replication = \"60s\"").await;
     let () = group.fleet.client.set("key", "old").await.unwrap();
     failover_testkit::wait_until(BOUND, "the replica has it", || {
         group.fleet.servers[1].cli(&["GET", "key"]) == "old"
@@ -197,7 +195,7 @@ async fn a_promoted_replica_that_has_everything_is_read_at_once() {
     group.fleet.group.switch_to("m1").await.unwrap();
     let (took, value) = group.read().await;
     assert_eq!(value.unwrap(), "old");
-    assert!(took < Duration::from_millis(500), "{took:?}");
+    assert!(took < BOUND, "{took:?}: it did not wait");
     // Its own writes are read back, and it is whole by itself from here on.
     let () = group.fleet.client.set("key", "newer").await.unwrap();
     assert_eq!(group.read().await.1.unwrap(), "newer");
