@@ -1,18 +1,27 @@
 //! Which commands only read, in the words of the server itself.
 //!
-//! The table comes from `COMMAND`, whose reply is large, so it is asked for once per group, in the background and away
-//! from startup. Until it is there a short list of plain reads stands in: what is not known to read counts as a write.
+//! The table comes from `COMMAND`, in the background and away from startup. Until it is there a short list of plain reads
+//! stands in: what is not known to read counts as a write.
+//!
+//! The reply is large: some hundred KiB, which take a millisecond to read and leave a socket with a buffer of that size. So a
+//! process asks each [`kind`] of server once, and all its groups share the table.
 
-use std::collections::HashSet;
-use std::sync::OnceLock;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use redis::{Cmd, Value};
+use tokio::sync::OnceCell;
 
+use crate::ask::text;
 use crate::link::Link;
 
 /// Nothing at startup waits for the table, and it must not be in the way of the first proofs.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// So long another group may take to ask.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Reads of every Redis since 2.6, in order.
 const PLAIN_READS: &[&str] = &[
@@ -60,11 +69,18 @@ const PLAIN_READS: &[&str] = &[
     "zscore",
 ];
 
+/// The commands of a server that only read.
+type Table = Arc<HashSet<String>>;
+
 /// What is known of the server's commands.
 #[derive(Default)]
 pub(crate) struct Commands {
-    reads: OnceLock<HashSet<String>>,
+    reads: OnceLock<Table>,
 }
+
+/// The tables of this process, by the kind of server. There are as many as there are builds of servers.
+static TABLES: LazyLock<Mutex<HashMap<String, Arc<OnceCell<Table>>>>> =
+    LazyLock::new(Mutex::default);
 
 impl Commands {
     /// Whether a command only reads. For the path after a failure: it builds strings.
@@ -91,21 +107,75 @@ impl Commands {
         self.reads.get().is_some()
     }
 
-    /// Asks a server. Fails silently: the next connection asks again. It takes the socket and not the connection, which
-    /// owns the task that this runs in.
+    /// Asks a server, unless another group has asked one of its kind. Fails silently: the next connection asks again. It takes
+    /// the socket and not the connection, which owns the task that this runs in.
     pub(crate) async fn learn(&self, mut link: Link) {
         tokio::time::sleep(PAUSE).await;
         if self.is_known() {
             return;
         }
-        let answer = link.command(&redis::cmd("COMMAND")).await;
-        if let Ok(Value::Array(entries)) = answer {
-            let mut reads = HashSet::new();
-            collect(&entries, &mut reads);
-            if !reads.is_empty() {
-                let _ = self.reads.set(reads);
-            }
+        let table = match kind(&mut link).await {
+            Some(kind) => shared(kind),
+            None => Arc::default(),
+        };
+        // Whoever comes while another one asks waits for that answer, and asks if it comes to nothing. The other one may live
+        // in a runtime that stands still.
+        let asking = table.get_or_try_init(|| ask(&mut link));
+        let table = match tokio::time::timeout(PATIENCE, asking).await {
+            Ok(answer) => answer.cloned(),
+            Err(_elapsed) => ask(&mut link).await,
+        };
+        if let Ok(table) = table {
+            let _ = self.reads.set(table);
         }
+    }
+}
+
+fn shared(kind: String) -> Arc<OnceCell<Table>> {
+    let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+    tables.entry(kind).or_default().clone()
+}
+
+/// What tells servers with the same commands from others: the build, the modules with their versions, and the number of
+/// commands, since a configuration may take some away. None where a server does not tell, or may not.
+async fn kind(link: &mut Link) -> Option<String> {
+    let mut questions = redis::pipe();
+    questions.cmd("INFO").arg("server");
+    questions.cmd("INFO").arg("modules");
+    questions.cmd("COMMAND").arg("COUNT");
+    let answers = link.pipeline(&questions, 0, 3).await.ok()?;
+    let [server, modules, count] = <[Value; 3]>::try_from(answers).ok()?;
+    let Value::Int(count) = count else {
+        return None;
+    };
+    of_kind(text(&server)?, text(&modules)?, count)
+}
+
+fn of_kind(server: &str, modules: &str, count: i64) -> Option<String> {
+    let mut kind = count.to_string();
+    let mut told = 0;
+    for line in server.lines() {
+        let build = ["redis_version:", "redis_build_id:"];
+        if build.iter().any(|field| line.starts_with(field)) {
+            told += 1;
+            let _ = write!(kind, "\n{line}");
+        }
+    }
+    let _ = write!(kind, "\n{modules}");
+    (told == 2).then_some(kind)
+}
+
+/// What the server itself says; an error without words where it does not.
+async fn ask(link: &mut Link) -> Result<Table, ()> {
+    let answer = link.command(&redis::cmd("COMMAND")).await;
+    let Ok(Value::Array(entries)) = answer else {
+        return Err(());
+    };
+    let mut reads = HashSet::new();
+    collect(&entries, &mut reads);
+    match reads.is_empty() {
+        true => Err(()),
+        false => Ok(Arc::new(reads)),
     }
 }
 
@@ -180,10 +250,34 @@ mod tests {
             &mut reads,
         );
         let commands = Commands::default();
-        commands.reads.set(reads).unwrap();
+        commands.reads.set(Arc::new(reads)).unwrap();
         assert!(commands.reads(&command(&["JSON.GET", "k"])));
         assert!(commands.reads(&command(&["XINFO", "STREAM", "k"])));
         assert!(!commands.reads(&command(&["XINFO", "OTHER", "k"])));
         assert!(!commands.reads(&command(&["GET", "k"])));
+    }
+
+    #[test]
+    fn a_kind_is_a_build_its_modules_and_the_number_of_commands() {
+        let server = |version: &str, port: u16| {
+            format!(
+                "# Server\r\nredis_version:{version}\r\nredis_build_id:b1\r\ntcp_port:{port}\r\n"
+            )
+        };
+        let json = "# Modules\r\nmodule:name=ReJSON,ver=20608\r\n";
+        let first = of_kind(&server("7.0.15", 1), "", 241);
+        assert!(first.is_some());
+        assert_eq!(first, of_kind(&server("7.0.15", 2), "", 241));
+        for other in [
+            of_kind(&server("8.2.0", 1), "", 241),
+            of_kind(&server("7.0.15", 1), json, 241),
+            // One was taken away by `rename-command`.
+            of_kind(&server("7.0.15", 1), "", 240),
+        ] {
+            assert!(other.is_some());
+            assert_ne!(first, other);
+        }
+        // What does not say which build it is could be anything.
+        assert_eq!(of_kind("redis_version:7.0.15\r\n", "", 241), None);
     }
 }

@@ -157,7 +157,7 @@ impl Connection {
 
     /// A handle on the shared socket, for operations: what is sent on it fails after [`operation`](Self::operation).
     pub(crate) fn shared(&self) -> Link {
-        self.inner.line.now().link
+        self.inner.line.link()
     }
 
     /// A handle on the shared socket for whoever bounds the time himself. The engine drops proofs and checks at deadlines

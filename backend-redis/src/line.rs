@@ -94,6 +94,11 @@ impl Line {
         locked(&self.now).clone()
     }
 
+    /// What commands are sent on.
+    pub(crate) fn link(&self) -> Link {
+        locked(&self.now).link.clone()
+    }
+
     pub(crate) fn address(&self) -> Address {
         locked(&self.now).address.clone()
     }

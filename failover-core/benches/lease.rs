@@ -5,7 +5,8 @@
 //! recorded. Both keep a number of leases outstanding per thread, as a client with that many operations in flight does.
 //! That a lease allocates nothing is a test of `backend-api` (`tests/hot_path.rs`).
 //!
-//! `cargo bench -p failover-core --bench lease` prints ns per lease and the ratio of the medians.
+//! `cargo bench -p failover-core --bench lease` prints ns per lease and the ratio of the medians; with `-- --json` as one JSON
+//! object, by threads and by leases outstanding. `-- --rounds N` changes how often each is measured.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -20,6 +21,7 @@ use backend_api::{Error, ErrorKind, Generation, Lease, Outcome, Slot};
 /// What a client's connection is, as far as cost goes: something shared.
 type Connection = Arc<u64>;
 
+/// Unless `--rounds` says otherwise.
 const ROUNDS: usize = 15;
 const LEASES: usize = 400_000;
 
@@ -134,20 +136,37 @@ fn main() {
             success: AtomicU64::new(0),
         }),
     };
-    println!("threads  outstanding  obvious ns  lease ns  ratio   target");
+    let arguments: Vec<String> = std::env::args().collect();
+    let json = arguments.iter().any(|argument| argument == "--json");
+    let rounds = arguments.iter().position(|argument| argument == "--rounds");
+    let rounds = rounds.map_or(ROUNDS, |at| {
+        let number = arguments.get(at + 1).and_then(|number| number.parse().ok());
+        number.expect("--rounds needs a number")
+    });
+    if !json {
+        println!("threads  outstanding  obvious ns  lease ns  ratio   target");
+    }
+    let mut all = serde_json::json!({});
     for threads in [1, 2] {
         for outstanding in [1, 64, 512] {
             let (mut a, mut b) = (Vec::new(), Vec::new());
-            for _ in 0..ROUNDS {
+            for _ in 0..rounds {
                 a.push(on_threads(threads, || obvious(&other, outstanding)));
                 b.push(on_threads(threads, || ours(&slot, outstanding)));
             }
             let (a, b) = (median(a), median(b));
+            all[threads.to_string()][outstanding.to_string()] =
+                serde_json::json!({ "obvious_ns": a, "lease_ns": b, "ratio": b / a });
             let target = if threads == 1 { 0.7 } else { 0.35 };
-            println!(
-                "{threads:>7}  {outstanding:>11}  {a:>10.1}  {b:>8.1}  {:>5.2}   {target:>6.2}",
-                b / a
-            );
+            if !json {
+                println!(
+                    "{threads:>7}  {outstanding:>11}  {a:>10.1}  {b:>8.1}  {:>5.2}   {target:>6.2}",
+                    b / a
+                );
+            }
         }
+    }
+    if json {
+        println!("{all}");
     }
 }

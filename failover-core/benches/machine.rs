@@ -1,4 +1,5 @@
-//! What one input costs the machine, in groups of 10 to 10,000 members: `cargo bench -p failover-core --bench machine`.
+//! What one input costs the machine, in groups of 3 to 10,000 members: `cargo bench -p failover-core --bench machine`, with
+//! `-- --members 3,100` in groups of other sizes, and with `-- --json` as one JSON object, by `standby` and by members.
 //!
 //! The groups are at rest, all members connected. *Routine* inputs are those of every day: results of checks and samples of
 //! outcomes, which cost a look at the whole group only when they change something. A *decision* is an input after which the
@@ -13,32 +14,54 @@ use failover_core::machine::{
     Action, Input, Machine, MemberId, NewMember, Request, RequestId, Time, Verdict,
 };
 
+const MEMBERS: &str = "3,10,100,1000,10000";
+
 fn main() {
-    println!(
-        "{:>8} {:>8} {:>18} {:>8} {:>18} {:>8}",
-        "members", "standby", "routine median us", "p99", "decision median us", "p99"
-    );
-    for standby in [Standby::All, Standby::Count(1)] {
-        for members in [10, 100, 1_000, 10_000] {
+    let arguments: Vec<String> = std::env::args().collect();
+    let json = arguments.iter().any(|argument| argument == "--json");
+    let members = arguments
+        .iter()
+        .position(|argument| argument == "--members");
+    let members = members.map_or(MEMBERS, |at| {
+        arguments.get(at + 1).expect("--members needs numbers")
+    });
+    let members: Vec<u32> = members
+        .split(',')
+        .map(|number| number.parse().expect("--members needs numbers"))
+        .collect();
+    if !json {
+        println!(
+            "{:>8} {:>8} {:>18} {:>8} {:>18} {:>8}",
+            "members", "standby", "routine median us", "p99", "decision median us", "p99"
+        );
+    }
+    let mut all = serde_json::json!({});
+    for (name, standby) in [("all", Standby::All), ("1", Standby::Count(1))] {
+        for &members in &members {
             let (mut routine, mut decision) = measure(members, standby);
             routine.sort_unstable();
             decision.sort_unstable();
             let at = |costs: &[Duration], percent: usize| {
                 costs[costs.len() * percent / 100].as_secs_f64() * 1e6
             };
-            println!(
-                "{members:>8} {:>8} {:>18.2} {:>8.2} {:>18.2} {:>8.2}",
-                match standby {
-                    Standby::All => "all".to_owned(),
-                    Standby::Count(count) => count.to_string(),
-                    other => format!("{other:?}"),
-                },
-                at(&routine, 50),
-                at(&routine, 99),
-                at(&decision, 50),
-                at(&decision, 99),
-            );
+            let [routine, decision] =
+                [routine, decision].map(|costs| (at(&costs, 50), at(&costs, 99)));
+            all[name][members.to_string()] = serde_json::json!({
+                "routine_median_us": routine.0,
+                "routine_p99_us": routine.1,
+                "decision_median_us": decision.0,
+                "decision_p99_us": decision.1,
+            });
+            if !json {
+                println!(
+                    "{members:>8} {name:>8} {:>18.2} {:>8.2} {:>18.2} {:>8.2}",
+                    routine.0, routine.1, decision.0, decision.1
+                );
+            }
         }
+    }
+    if json {
+        println!("{all}");
     }
 }
 

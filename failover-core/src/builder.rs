@@ -6,19 +6,16 @@ use std::time::Duration;
 
 use backend_api::engine::SlotOwner;
 use backend_api::{Backend, Error, ErrorKind, FromOptions, HealthCheck, Pool};
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::config::{self, GroupConfig, Known, Source};
 use crate::driver::{Core, Directory, Driver, Parts, guard};
-use crate::event::{Event, Events};
+use crate::event::{Event, Events, Sink};
 use crate::group::{Failover, Inner};
 use crate::health::CheckPlan;
 use crate::machine::Machine;
 use crate::reload::Origin;
-
-/// How many events a slow reader may be behind before it misses some.
-const EVENT_MEMORY: usize = 1024;
 
 /// What a verdict on a failing connection takes beside its proof: the way there and back, and where it is found unfit, the
 /// proof of the standby that replaces it.
@@ -203,11 +200,11 @@ impl<B: Backend> Builder<B> {
             rules,
         }));
         let (calls, called) = mpsc::unbounded_channel();
-        let (events, _) = broadcast::channel(EVENT_MEMORY);
+        let events = Arc::<Sink>::default();
         let (started, starting) = oneshot::channel();
         let mut callbacks = JoinSet::new();
         for callback in self.callbacks {
-            let events = Events::new(group.clone(), Some(events.subscribe()));
+            let events = Events::new(group.clone(), Some(&events));
             call_back(&mut callbacks, events, callback);
         }
         let failover = Failover::new(Inner {
@@ -218,7 +215,7 @@ impl<B: Backend> Builder<B> {
             core: core.clone(),
             origin: Arc::new(origin),
             calls,
-            events: events.downgrade(),
+            events: Arc::downgrade(&events),
         });
         let driver = Driver::new(Parts {
             backend,

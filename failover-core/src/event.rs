@@ -1,12 +1,16 @@
 //! What happened, for people and programs: typed, serializable, in the words of the documentation.
 
+mod queue;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use backend_api::{Error, Generation, MemberName};
 use serde::Serialize;
-use tokio::sync::broadcast;
+
+pub use queue::Events;
+pub(crate) use queue::Sink;
 
 pub use crate::machine::{Kind, Reason};
 use crate::reload::Reloaded;
@@ -348,36 +352,6 @@ fn word(reason: Reason) -> &'static str {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(word(*self))
-    }
-}
-
-/// The events of a group from now on. Memory is bounded: a reader that falls behind is told how many it missed.
-#[derive(Debug)]
-pub struct Events {
-    group: Arc<str>,
-    receiver: Option<broadcast::Receiver<Event>>,
-}
-
-impl Events {
-    pub(crate) fn new(group: Arc<str>, receiver: Option<broadcast::Receiver<Event>>) -> Self {
-        Self { group, receiver }
-    }
-
-    /// The next event; `None` when the group is closed. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Event> {
-        let receiver = self.receiver.as_mut()?;
-        match receiver.recv().await {
-            Ok(event) => Some(event),
-            Err(broadcast::error::RecvError::Closed) => {
-                self.receiver = None;
-                None
-            }
-            Err(broadcast::error::RecvError::Lagged(count)) => Some(Event {
-                group: self.group.clone(),
-                at: Duration::ZERO,
-                kind: EventKind::Missed { count },
-            }),
-        }
     }
 }
 

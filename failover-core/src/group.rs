@@ -4,16 +4,16 @@
 //! slot directly.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use backend_api::{Backend, Error, ErrorKind, FromOptions, MemberName, Slot, Weight};
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::builder::Builder;
 use crate::config::{GroupConfig, NewMember};
 use crate::driver::{Call, Control, Core, Moved, guarded, lock};
-use crate::event::{Event, Events};
+use crate::event::{Events, Sink};
 use crate::machine::End;
 use crate::reload::{Origin, Reloaded};
 use crate::status::Status;
@@ -52,7 +52,7 @@ pub(crate) struct Inner<B: Backend> {
     pub(crate) origin: Arc<Origin>,
     pub(crate) calls: mpsc::UnboundedSender<Call<B>>,
     /// Weak, so that readers see the end of the events when the driver has ended.
-    pub(crate) events: broadcast::WeakSender<Event>,
+    pub(crate) events: Weak<Sink>,
 }
 
 impl<B: Backend> Clone for Failover<B> {
@@ -126,11 +126,8 @@ impl<B: Backend> Failover<B> {
 
     /// What happens from now on. A reader that falls behind is told how much it missed.
     pub fn events(&self) -> Events {
-        let sender = self.inner.events.upgrade();
-        Events::new(
-            self.inner.group.clone(),
-            sender.map(|sender| sender.subscribe()),
-        )
+        let sink = self.inner.events.upgrade();
+        Events::new(self.inner.group.clone(), sink.as_deref())
     }
 
     /// Moves the traffic to the best standby: proven and promoted first, and the old connection ended as soon as its

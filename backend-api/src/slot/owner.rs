@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::places::stripe_count;
+use super::places::{PLACES, stripe_count};
 use super::stripe::{Clock, Common, Past, Stripe, Suspicion};
 use super::{Active, Handle, Leases, Shared, Slot, State};
 use crate::sync::{Arc, ArcSwapOption, AtomicBool, Mutex, MutexGuard, Weak, mpsc, watch};
@@ -18,6 +18,8 @@ pub struct SlotOwner<C> {
     epochs: u64,
     leases: Option<Leases>,
     turn: Option<Turn<C>>,
+    /// Turns that are over, while leases of theirs are held.
+    pub(super) earlier: Vec<Weak<Common>>,
 }
 
 /// What the stripes of the active connection are made of. It goes when the connection is not active any more, so that
@@ -26,6 +28,24 @@ struct Turn<C> {
     connection: C,
     common: Arc<Common>,
     stripes: Arc<Mutex<Vec<Weak<Stripe<C>>>>>,
+}
+
+impl<C> Turn<C> {
+    /// Whether no lease is held. One that is taken at this very moment is as old as one that is taken right after the tick.
+    fn is_idle(&self) -> bool {
+        let stripes = lock(&self.stripes);
+        let count = stripe_count();
+        let Some((older, latest)) = stripes
+            .len()
+            .checked_sub(count)
+            .map(|latest| stripes.split_at(latest))
+        else {
+            return false;
+        };
+        // The places of the slot are the only ones that hold the latest stripes, and nothing holds an older one.
+        let held = |stripe: &Weak<Stripe<C>>| stripe.strong_count() != PLACES / count;
+        !latest.iter().any(held) && older.iter().all(|stripe| stripe.strong_count() == 0)
+    }
 }
 
 fn lock<C>(stripes: &Mutex<Vec<Weak<Stripe<C>>>>) -> MutexGuard<'_, Vec<Weak<Stripe<C>>>> {
@@ -55,6 +75,7 @@ impl<C: Clone> SlotOwner<C> {
             epochs: 0,
             leases: None,
             turn: None,
+            earlier: Vec::new(),
         };
         (owner, slot)
     }
@@ -87,6 +108,7 @@ impl<C: Clone> SlotOwner<C> {
         let stripes = Arc::new(Mutex::new(Vec::new()));
         self.put(&stripes, connection, &common);
         let before = self.leases.replace(Leases { ended });
+        self.end_turn();
         self.turn = Some(Turn {
             connection: connection.clone(),
             common,
@@ -118,7 +140,7 @@ impl<C: Clone> SlotOwner<C> {
     /// Empties the slot: `reason` names every member's state. Returns the leases still held of the connection that
     /// was active.
     pub fn clear(&mut self, reason: Error) -> Option<Leases> {
-        self.turn = None;
+        self.end_turn();
         self.shared.active.store(None);
         self.shared.state.send_replace(State::Absent(reason));
         self.leases.take()
@@ -137,14 +159,26 @@ impl<C: Clone> SlotOwner<C> {
 
     /// Closes the slot for good.
     pub fn close(&mut self) -> Option<Leases> {
-        self.turn = None;
+        self.end_turn();
         self.shared.active.store(None);
         self.shared.state.send_replace(State::Closed);
         self.leases.take()
     }
 
-    /// Advances the coarse clock by which leases measure their age.
-    pub fn tick(&self) {
+    fn end_turn(&mut self) {
+        if let Some(turn) = self.turn.take() {
+            self.earlier.push(Arc::downgrade(&turn.common));
+        }
+    }
+
+    /// Advances the coarse clock by which leases measure their age. While no lease is held there is nothing whose age could
+    /// matter: then the clock stands still, and the stripes stay.
+    pub fn tick(&mut self) {
+        self.earlier.retain(|common| common.strong_count() > 0);
+        let idle = self.turn.as_ref().is_none_or(Turn::is_idle);
+        if idle && self.earlier.is_empty() {
+            return;
+        }
         self.clock.advance();
         if let Some(turn) = &self.turn {
             self.put(&turn.stripes, &turn.connection, &turn.common);

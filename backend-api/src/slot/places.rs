@@ -8,16 +8,21 @@ pub(super) use small::{PLACES, stripe_count, thread_index};
 #[cfg(not(loom))]
 mod real {
     use std::cell::Cell;
+    use std::sync::LazyLock;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// The places from which threads take their stripe. More places than stripes: a power of two that no thread count
     /// needs to be compared with.
     pub(in crate::slot) const PLACES: usize = 64;
 
-    /// How many stripes an active connection is held by: threads beyond that share.
+    /// How many stripes an active connection is held by: threads beyond that share. A power of two. Asked once: the answer is
+    /// read from files of the operating system.
     pub(in crate::slot) fn stripe_count() -> usize {
-        let threads = std::thread::available_parallelism().map_or(4, usize::from);
-        (threads * 2).next_power_of_two().min(PLACES)
+        static COUNT: LazyLock<usize> = LazyLock::new(|| {
+            let threads = std::thread::available_parallelism().map_or(4, usize::from);
+            (threads * 2).next_power_of_two().min(PLACES)
+        });
+        *COUNT
     }
 
     /// This thread's number. Threads are numbered as they come, so neighbours get different stripes.

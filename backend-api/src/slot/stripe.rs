@@ -8,8 +8,8 @@
 //! nothing to look at twice: a lease taken during a switch simply belongs to the connection that it holds.
 //!
 //! A lease does not remember when it began: reading a clock costs more than all the rest, and a lease of more than one
-//! word is slower to move. Instead the engine replaces the stripes at every tick, so that a stripe knows since when its
-//! leases can have been taken.
+//! word is slower to move. Instead the engine replaces the stripes at every tick at which leases are held, so that a stripe
+//! knows since when its leases can have been taken.
 
 use std::sync::atomic::Ordering;
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::places::stripe_count;
 use super::*;
 use crate::{Generation, Outcome};
 
@@ -126,6 +127,87 @@ async fn only_a_lease_given_up_late_is_a_suspicion() {
     assert_eq!(told.load(Ordering::Relaxed), 0);
     drop(late);
     assert_eq!(told.load(Ordering::Relaxed), 1);
+}
+
+fn telling(owner: &mut SlotOwner<&'static str>) -> Arc<AtomicUsize> {
+    let told = Arc::new(AtomicUsize::new(0));
+    let teller = told.clone();
+    owner.activate(&"east".into(), Generation(1), &"east", move || {
+        teller.fetch_add(1, Ordering::Relaxed);
+    });
+    told
+}
+
+#[test]
+fn ticks_of_an_idle_slot_change_nothing_and_age_nobody() {
+    let (mut owner, slot) = slot();
+    owner.set_overdue(1);
+    let told = telling(&mut owner);
+    let stripes = |slot: &Slot<_>| slot.handle.shared.active.load_full().unwrap();
+    let before = stripes(&slot);
+    for _ in 0..100 {
+        // What begins and ends between two ticks has no age either.
+        slot.try_lease().unwrap().finish(Outcome::Success);
+        drop(slot.try_lease().unwrap());
+        owner.tick();
+    }
+    assert!(Arc::ptr_eq(&before, &stripes(&slot)));
+    let held = slot.try_lease().unwrap();
+    owner.tick();
+    assert!(!Arc::ptr_eq(&before, &stripes(&slot)));
+    drop(held);
+    assert_eq!(told.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn after_an_idle_time_a_lease_ages_as_ever() {
+    let (mut owner, slot) = slot();
+    owner.set_overdue(2);
+    let told = telling(&mut owner);
+    (0..100).for_each(|_| owner.tick());
+    let late = slot.try_lease().unwrap();
+    for _ in 0..2 {
+        owner.tick();
+        drop(slot.try_lease().unwrap());
+    }
+    assert_eq!(told.load(Ordering::Relaxed), 0);
+    owner.tick();
+    drop(late);
+    assert_eq!(told.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn many_leases_on_one_old_stripe_age_too() {
+    // As many as the places of the slot hold the latest stripes: the two must not be taken for one another.
+    let (mut owner, slot) = slot();
+    owner.set_overdue(2);
+    let told = telling(&mut owner);
+    let count = PLACES / stripe_count();
+    let late: Vec<_> = (0..count).map(|_| slot.try_lease().unwrap()).collect();
+    (0..3).for_each(|_| owner.tick());
+    drop(late);
+    assert_eq!(told.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn leases_of_a_turn_that_is_over_age_on() {
+    for with_another in [false, true] {
+        let (mut owner, slot) = slot();
+        owner.set_overdue(1);
+        let told = telling(&mut owner);
+        let late = slot.try_lease().unwrap();
+        if with_another {
+            activate(&mut owner, "west");
+        } else {
+            owner.clear(Error::new(ErrorKind::NoActive, "nobody"));
+        }
+        owner.tick();
+        owner.tick();
+        drop(late);
+        assert_eq!(told.load(Ordering::Relaxed), 1, "{with_another}");
+        owner.tick();
+        assert!(owner.earlier.is_empty());
+    }
 }
 
 #[tokio::test(start_paused = true)]

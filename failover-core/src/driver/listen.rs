@@ -22,12 +22,12 @@ enum Woken<B: Backend> {
 
 impl<B: Backend> Driver<B> {
     /// Waits until something happens or is due, and puts all that happened into `batch`. A stall of this process comes
-    /// first, so that what timed out during it is seen for what it is.
-    pub(super) async fn listen(&mut self, batch: &mut Vec<Input>) {
+    /// first, so that what timed out during it is seen for what it is. Says whether a deadline of the machine has come.
+    pub(super) async fn listen(&mut self, batch: &mut Vec<Input>) -> bool {
         let deadline = lock(&self.core).machine.next_deadline();
-        let due = deadline
-            .map(|time| self.instant(time))
-            .map_or(self.sampler.next(), |at| at.min(self.sampler.next()));
+        let deadline = deadline.map(|time| self.instant(time));
+        let tick = self.sampler.next();
+        let due = deadline.map_or(tick, |at| at.min(tick));
         let woken = tokio::select! {
             biased;
             Some(answer) = self.inbox.recv() => Woken::Answered(answer),
@@ -61,6 +61,7 @@ impl<B: Backend> Driver<B> {
             batch.extend(self.called(call));
         }
         self.tick(now, batch);
+        deadline.is_some_and(|at| at <= now)
     }
 
     fn tick(&mut self, now: Instant, batch: &mut Vec<Input>) {

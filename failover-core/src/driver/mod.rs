@@ -24,7 +24,7 @@ use std::time::Duration;
 use backend_api::engine::{Heard, SignalSource, SlotOwner};
 use backend_api::{Backend, Error, Generation, Leases, Member, Signal, Signals};
 use futures_util::FutureExt as _;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -37,7 +37,7 @@ use running::Errands;
 use sample::Sampler;
 
 use crate::config::{GroupConfig, Known, MemberConfig, Rules};
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, Sink};
 use crate::health::CheckPlan;
 use crate::machine::{Input, Machine, MemberId, Request, RequestId, Time};
 
@@ -72,7 +72,7 @@ pub(crate) struct Parts<B: Backend> {
     pub(crate) known: Known,
     pub(crate) slot: SlotOwner<B::Connection>,
     pub(crate) calls: mpsc::UnboundedReceiver<Call<B>>,
-    pub(crate) events: broadcast::Sender<Event>,
+    pub(crate) events: Arc<Sink>,
     pub(crate) callbacks: JoinSet<()>,
     pub(crate) started: oneshot::Sender<Result<(), Error>>,
 }
@@ -113,7 +113,7 @@ pub(crate) struct Driver<B: Backend> {
     known: Known,
     slot: SlotOwner<B::Connection>,
     calls: mpsc::UnboundedReceiver<Call<B>>,
-    events: broadcast::Sender<Event>,
+    events: Arc<Sink>,
     callbacks: JoinSet<()>,
     started: Option<oneshot::Sender<Result<(), Error>>>,
 
@@ -197,8 +197,11 @@ impl<B: Backend> Driver<B> {
         let mut batch = Vec::new();
         self.step(&mut batch);
         while !lock(&self.core).machine.is_closed() {
-            self.listen(&mut batch).await;
-            self.step(&mut batch);
+            let due = self.listen(&mut batch).await;
+            // Most wake-ups are ticks in which nothing ended. The machine says when it wants to look again by itself.
+            if due || !batch.is_empty() {
+                self.step(&mut batch);
+            }
             while let Some(order) = self.reloads.pop_front() {
                 self.reload(order, &mut batch);
                 self.step(&mut batch);
@@ -243,8 +246,7 @@ impl<B: Backend> Driver<B> {
             kind,
         };
         log(&event);
-        // Nobody needs to listen.
-        let _ = self.events.send(event);
+        self.events.send(&event);
     }
 
     fn request(&mut self, request: Request, caller: answer::Caller) -> Input {

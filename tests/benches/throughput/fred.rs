@@ -12,7 +12,18 @@ use failover_core::Failover;
 use failover_core::redis::{Fred, FredClient};
 use failover_testkit::server::RedisServer;
 
-use crate::{Load, compare};
+use serde_json::Value;
+
+use crate::{Load, PIPELINE, Plan, compare};
+
+async fn gets(client: &Client, key: &str) -> Result<(), ::fred::error::Error> {
+    let pipeline = client.pipeline();
+    for _ in 0..PIPELINE {
+        let () = pipeline.get(key).await?;
+    }
+    let _: Vec<Option<String>> = pipeline.all().await?;
+    Ok(())
+}
 
 #[derive(Clone)]
 struct Raw(Client);
@@ -25,6 +36,10 @@ impl Load for Raw {
 
     async fn get(&mut self, key: &str) {
         let _: Option<String> = self.0.get(key).await.expect("GET");
+    }
+
+    async fn gets(&mut self, key: &str) {
+        gets(&self.0, key).await.expect("GETs");
     }
 }
 
@@ -43,9 +58,14 @@ impl Load for Ours {
         let get = self.0.run(|client| async move { client.get(key).await });
         let _: Option<String> = get.await.expect("GET");
     }
+
+    async fn gets(&mut self, key: &str) {
+        let reads = self.0.run(|client| async move { gets(&client, key).await });
+        reads.await.expect("GETs");
+    }
 }
 
-pub(crate) async fn run() {
+pub(crate) async fn run(plan: Plan) -> Value {
     let server = RedisServer::start();
     let config = format!("[[member]]\nname = \"only\"\nurl = \"{}\"\n", server.url());
     let group = Failover::<Fred>::open_toml(&config)
@@ -76,8 +96,9 @@ pub(crate) async fn run() {
         None,
     );
     let task = raw.init().await.expect("the server answers");
-    compare("fred", Raw(raw.clone()), Ours(group.client())).await;
+    let compared = compare("fred", Raw(raw.clone()), Ours(group.client()), plan).await;
     group.close().await;
     raw.quit().await.expect("QUIT");
     let _ = task.await;
+    compared
 }

@@ -6,7 +6,9 @@ use failover_core::Failover;
 use failover_core::redis::Redis;
 use failover_testkit::server::RedisServer;
 
-use crate::{Load, compare};
+use serde_json::Value;
+
+use crate::{Load, PIPELINE, Plan, compare};
 
 #[derive(Clone)]
 struct Through<C>(C);
@@ -19,9 +21,17 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> Load for Through<C> {
     async fn get(&mut self, key: &str) {
         let _: Option<String> = self.0.get(key).await.expect("GET");
     }
+
+    async fn gets(&mut self, key: &str) {
+        let mut pipeline = ::redis::pipe();
+        for _ in 0..PIPELINE {
+            pipeline.get(key);
+        }
+        let _: Vec<Option<String>> = pipeline.query_async(&mut self.0).await.expect("GETs");
+    }
 }
 
-pub(crate) async fn run() {
+pub(crate) async fn run(plan: Plan) -> Value {
     let server = RedisServer::start();
     let config = format!("[[member]]\nname = \"only\"\nurl = \"{}\"\n", server.url());
     let group = Failover::<Redis>::open_toml(&config)
@@ -34,6 +44,7 @@ pub(crate) async fn run() {
         .get_multiplexed_async_connection()
         .await
         .expect("the server answers");
-    compare("redis-rs", Through(raw), Through(group.client())).await;
+    let compared = compare("redis-rs", Through(raw), Through(group.client()), plan).await;
     group.close().await;
+    compared
 }
