@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use backend_api::{Error, ErrorKind, Health};
 
+use crate::server_errors;
 #[cfg(feature = "lag-aware")]
 use crate::target::Target;
-use crate::words;
 
 /// What a server answered, as far as it matters here.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ async fn judge_role(
             Some(Said::Text(role)) => Some(role.clone()),
             _ => None,
         },
-        Said::Refused(code, details) if words::is_withheld(code, details.as_deref()) => {
+        Said::Refused(code, details) if server_errors::is_withheld(code, details.as_deref()) => {
             // Managed services forbid ROLE to their users, and answer the same question here.
             match one(connection, INFO).await? {
                 Said::Refused(code, details) => {
@@ -155,8 +155,8 @@ fn role_in_info(info: &str) -> Option<&str> {
 }
 
 pub(crate) fn refusal(command: &str, code: &str, details: Option<&str>) -> Error {
-    if let Some(kind) = words::state(code, details) {
-        return words::condemnation(kind, code);
+    if let Some(kind) = server_errors::state(code, details) {
+        return server_errors::condemnation(kind, code);
     }
     match code {
         "NOAUTH" => Error::new(ErrorKind::Auth, "a password is needed"),

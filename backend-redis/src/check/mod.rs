@@ -14,8 +14,6 @@
 mod lag;
 #[cfg(feature = "lag-aware")]
 mod lag_aware;
-#[cfg(feature = "redis-rs")]
-mod options;
 mod server;
 mod write_read;
 
@@ -23,7 +21,7 @@ use std::sync::Arc;
 
 use backend_api::{Backend, Error, Health, HealthCheck};
 
-use crate::config::Options;
+use crate::options::Options;
 use crate::probe::Watched;
 use crate::replication::Board;
 

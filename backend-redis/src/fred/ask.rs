@@ -11,7 +11,7 @@ use ::fred::types::{CustomCommand, Value};
 use backend_api::{Error, ErrorKind};
 
 use super::connection::FredConnection;
-use super::meaning::{self, Trouble};
+use super::errors::{self, Trouble};
 use super::state::State;
 use crate::probe::{Ask, Said, Watched};
 #[cfg(feature = "lag-aware")]
@@ -105,7 +105,7 @@ async fn put(
         .into_iter()
         .map(|answer| match answer {
             Ok(value) => Ok(said(&value)),
-            Err(error) => match meaning::said(&error) {
+            Err(error) => match errors::said(&error) {
                 Some((code, details)) => {
                     Ok(Said::Refused(code.to_owned(), details.map(str::to_owned)))
                 }
@@ -117,7 +117,7 @@ async fn put(
 
 /// No answer at all.
 fn silence(connection: &FredConnection, error: Option<&FredError>) -> Error {
-    match error.map(|error| meaning::of(error, false)) {
+    match error.map(|error| errors::of(error, false)) {
         Some(Trouble::Late | Trouble::Full) => Error::new(
             ErrorKind::Timeout,
             format!("{} does not answer", connection.address()),

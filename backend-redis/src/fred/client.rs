@@ -10,9 +10,9 @@ use backend_api::{Error, Fate, Lease, Outcome, Slot};
 use super::connection::FredConnection;
 use super::dedicated;
 use super::judge::{Failed, Terms};
-use crate::again::{self, Next, Nowhere};
-use crate::config::{Options, Replay};
-use crate::pubsub::Registry;
+use crate::options::{Options, Replay};
+use crate::retry::{self, Next, Nowhere};
+use crate::subscriptions::Registry;
 
 /// fred on the active member, across switches. Cheap to clone.
 ///
@@ -195,7 +195,7 @@ impl FredClient {
         failed: Failed,
         deadline: &mut Option<tokio::time::Instant>,
     ) -> Result<(), Error> {
-        match again::next(&self.slot, failed.past, None::<&Nowhere>, deadline).await {
+        match retry::next(&self.slot, failed.past, None::<&Nowhere>, deadline).await {
             Next::Attempt => Ok(()),
             Next::Failed => Err(failed.error),
             Next::NoActive(reason) => Err(unavailable(terms, reason)),

@@ -15,8 +15,8 @@ use ::fred::types::{ConnectHandle, CustomCommand, RespVersion, Value};
 use backend_api::{Error, ErrorKind};
 use tokio::sync::broadcast;
 
-use super::meaning;
-use crate::config::Options;
+use super::errors;
+use crate::options::Options;
 use crate::stream::Tcp;
 use crate::target::{Address, Target};
 
@@ -105,7 +105,7 @@ impl Connector {
     pub(super) async fn open(&self, limit: Duration) -> Result<Opened, Error> {
         if !self.old.load(Ordering::Relaxed) {
             match self.dial(RespVersion::RESP3, limit).await {
-                Err(error) if meaning::is_old(&error) => self.old.store(true, Ordering::Relaxed),
+                Err(error) if errors::is_old(&error) => self.old.store(true, Ordering::Relaxed),
                 opened => return self.named(opened).await,
             }
         }
@@ -170,7 +170,7 @@ impl Connector {
             },
             #[cfg(feature = "tls")]
             Address::Tls(host, port) => {
-                let tls = crate::tls::config_of(target)
+                let tls = crate::stream::tls::config_of(target)
                     .await
                     .map_err(DialError::Ours)?;
                 config.tls = Some(tokio_rustls::TlsConnector::from(tls).into());
@@ -224,7 +224,7 @@ impl Connector {
             )
             .with_operation("connect"),
             DialError::Fred(error) => {
-                meaning::of_setup(error, address, self.target.password.is_some())
+                errors::of_setup(error, address, self.target.password.is_some())
             }
         }
     }

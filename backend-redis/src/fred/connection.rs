@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 use super::connect::{Connector, Opened};
 use super::dedicated::Dedicated;
 use super::state::{PLACES, State, place};
-use crate::config::Settings;
-use crate::pubsub::{Feed, Keeper, Origin, Registry};
+use crate::settings::Settings;
+use crate::subscriptions::{Feed, Keeper, Origin, Registry};
 use crate::target::Address;
 
 /// A live link to a member through fred. All clones are the same link.

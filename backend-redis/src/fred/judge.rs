@@ -5,10 +5,10 @@ use ::fred::error::Error as FredError;
 use backend_api::{Error, ErrorKind, Fate, Lease, Outcome};
 
 use super::connection::FredConnection;
-use super::meaning::{self, Trouble};
-use crate::again::Past;
-use crate::config::Replay;
-use crate::words;
+use super::errors::{self, Trouble};
+use crate::options::Replay;
+use crate::retry::Past;
+use crate::server_errors;
 
 /// A failed attempt.
 pub(super) struct Failed {
@@ -34,7 +34,7 @@ impl Terms {
     #[cold]
     pub(super) fn failed(self, lease: Lease<FredConnection>, answer: Option<FredError>) -> Failed {
         let trouble = match &answer {
-            Some(error) => meaning::of(error, self.replicas),
+            Some(error) => errors::of(error, self.replicas),
             None => Trouble::Gone,
         };
         let connection = lease.connection().clone();
@@ -59,7 +59,7 @@ impl Terms {
                 Outcome::Neutral,
             ),
             Trouble::Rejected(kind, code) => {
-                let reason = words::condemnation(kind, &code);
+                let reason = server_errors::condemnation(kind, &code);
                 connection.signals().condemned(reason.clone());
                 past.again = true;
                 (reason.with_fate(Fate::NotApplied), Outcome::Failure)

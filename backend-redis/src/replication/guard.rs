@@ -16,9 +16,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{Noted, Standing, ask};
-use crate::connection::Connection;
-use crate::link::Link;
 use crate::probe::Watched as _;
+use crate::redis_rs::connection::Connection;
+use crate::redis_rs::link::Link;
 
 /// Between two rounds while reads are likely to wait, and once they no longer do.
 const SOON: Duration = Duration::from_millis(5);

@@ -18,8 +18,8 @@ use hyper::{Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use crate::config::Settings;
 use crate::probe::Watched;
+use crate::settings::Settings;
 
 /// The port on which Redis Enterprise has its REST interface.
 const PORT: u16 = 9443;
@@ -163,7 +163,7 @@ impl Rest {
         if !self.tls {
             return self.start(connection, stream).await;
         }
-        let stream = crate::tls::over(&self.host, stream, self.ca_file.clone())
+        let stream = crate::stream::tls::over(&self.host, stream, self.ca_file.clone())
             .await
             .map_err(|text| self.failed(ErrorKind::Tls, &format!("cannot be trusted: {text}")))?;
         self.start(connection, stream).await

@@ -1,6 +1,6 @@
 //! The sockets of the subscriptions, for whoever uses fred.
 //!
-//! They are opened here and not by fred, whose own pub/sub cannot say what a [`Keeper`](crate::pubsub::Keeper) has to
+//! They are opened here and not by fred, whose own pub/sub cannot say what a [`Keeper`](crate::subscriptions::Keeper) has to
 //! know. In fred 10.1 a subscribe returns when it is written and drops the server's confirmation; a refusal is dropped too,
 //! or taken for the answer to whatever is in flight; a message does not say which pattern it came by, and its channel has to be UTF-8; keyspace
 //! events are taken out; and a reader that falls behind loses messages. So this socket speaks RESP2 itself, which every
@@ -16,10 +16,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 
 use super::connect::Connector;
-use crate::pubsub::{Broken, Kind, Link, Listen, Moving, OnMessage, Refused, Topic};
+use crate::server_errors;
 use crate::stream;
+use crate::subscriptions::{Broken, Kind, Link, Listen, Moving, OnMessage, Refused, Topic};
 use crate::target::Address;
-use crate::words;
 use wire::Wire;
 
 /// Bytes both ways, over TCP, TLS or a Unix socket.
@@ -57,7 +57,7 @@ impl Connector {
             #[cfg(feature = "tls")]
             Address::Tls(host, port) => {
                 let stream = self.tcp.connect(host, *port, address).await?;
-                Box::new(crate::tls::wrap(host, stream, &self.target).await?)
+                Box::new(crate::stream::tls::wrap(host, stream, &self.target).await?)
             }
             #[cfg(not(feature = "tls"))]
             Address::Tls(..) => return Err(crate::target::without_tls()),
@@ -93,7 +93,12 @@ impl Connector {
         for answer in answers {
             answer.map_err(|Refused { code, details }| {
                 let details = details.unwrap_or_default();
-                words::of_handshake(&code, &details, &target.address, target.password.is_some())
+                server_errors::of_handshake(
+                    &code,
+                    &details,
+                    &target.address,
+                    target.password.is_some(),
+                )
             })?;
         }
         Ok(())

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, Wr
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::pubsub::{Broken, Kind, Moving, OnMessage, Published, Refused, Topic};
+use crate::subscriptions::{Broken, Kind, Moving, OnMessage, Published, Refused, Topic};
 
 /// Answers that may wait to be taken: more than any exchange asks for.
 const ANSWERS: usize = 4096;

@@ -1,0 +1,264 @@
+//! The socket to one node, as redis-rs's cluster connection uses it.
+//!
+//! redis-rs repeats what failed on a node after it has looked where the slot is now. That is right for what was never sent
+//! and for what only reads. What may have been applied is not repeated unless the group's `replay` says so: for that, its
+//! error is one that redis-rs does not retry, and [`unveil`] turns it back into what it was.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use backend_api::{Error, ErrorKind};
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::cluster_async::Connect;
+use redis::{
+    AsyncConnectionConfig, Cmd, ConnectionAddr, IntoConnectionInfo, Pipeline, RedisError,
+    RedisFuture, RedisResult, ServerErrorKind, Value,
+};
+
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use super::own;
+use crate::options::{Options, Replay};
+use crate::redis_rs::commands::Commands;
+use crate::redis_rs::connect::Connector;
+use crate::redis_rs::errors;
+use crate::target::{Address, Target};
+
+/// What every node of a cluster has in common.
+pub(super) struct Context {
+    /// Everything about a node but where it is.
+    pub(super) server: Target,
+    pub(super) tls: bool,
+    pub(super) options: Options,
+    pub(super) commands: Arc<Commands>,
+    /// A socket ended.
+    pub(super) ends: Arc<Notify>,
+    /// How long one command may take.
+    pub(super) operation: Duration,
+    /// How long opening one socket may take.
+    pub(super) bound: Duration,
+}
+
+#[derive(Clone)]
+pub(crate) struct Node {
+    socket: MultiplexedConnection,
+    driver: Arc<Driven>,
+    context: Arc<Context>,
+}
+
+/// The task that moves the bytes of a socket.
+struct Driven {
+    ended: Arc<AtomicBool>,
+    task: AbortHandle,
+    /// Since when nothing was answered, although something should have been.
+    silent: Mutex<Option<Instant>>,
+    is_silent: AtomicBool,
+}
+
+impl Driven {
+    fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    fn answered(&self) {
+        if self.is_silent.swap(false, Ordering::Relaxed) {
+            *self.silent.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    /// One late answer is a slow command. When the next is late too and nothing came in between, the socket is given up:
+    /// otherwise nothing would make redis-rs look where the slots are now.
+    fn late(&self, operation: Duration) {
+        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *silent.get_or_insert_with(Instant::now);
+        self.is_silent.store(true, Ordering::Relaxed);
+        if since.elapsed() > operation / 4 {
+            self.task.abort();
+        }
+    }
+}
+
+/// Marks the end of the socket, also when its driver panics.
+struct End {
+    ended: Arc<AtomicBool>,
+    context: Arc<Context>,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Release);
+        self.context.ends.notify_one();
+    }
+}
+
+impl Connect for Node {
+    fn connect_with_config<'a, T>(info: T, config: AsyncConnectionConfig) -> RedisFuture<'a, Self>
+    where
+        T: IntoConnectionInfo + Send + 'a,
+    {
+        Box::pin(async move {
+            let context = own::context().ok_or_else(|| {
+                errors::wrap(Error::new(ErrorKind::Other, "outside of its runtime"))
+            })?;
+            let info = info.into_connection_info()?;
+            let mut target = context.server.clone();
+            target.address = match info.addr() {
+                ConnectionAddr::Tcp(host, port) if context.tls => Address::Tls(host.clone(), *port),
+                ConnectionAddr::Tcp(host, port) => Address::Tcp(host.clone(), *port),
+                _ => {
+                    let text = "a node of a cluster has a host and a port";
+                    return Err(errors::wrap(Error::new(ErrorKind::Protocol, text)));
+                }
+            };
+            let address = target.address.clone();
+            let connector = Connector::new(target, &context.options);
+            let opened = tokio::time::timeout(context.bound, connector.open_for_cluster(config));
+            let (socket, driver) = opened
+                .await
+                .unwrap_or_else(|_late| {
+                    let text = format!("{address} did not answer within {:?}", context.bound);
+                    Err(Error::new(ErrorKind::Timeout, text))
+                })
+                .map_err(errors::wrap)?;
+            let ended = Arc::<AtomicBool>::default();
+            let end = End {
+                ended: ended.clone(),
+                context: context.clone(),
+            };
+            let task = tokio::spawn(async move {
+                let _end = end;
+                driver.await;
+            });
+            let driver = Driven {
+                ended,
+                task: task.abort_handle(),
+                silent: Mutex::default(),
+                is_silent: AtomicBool::new(false),
+            };
+            Ok(Self {
+                socket,
+                driver: Arc::new(driver),
+                context,
+            })
+        })
+    }
+}
+
+impl Node {
+    /// `unsent`: the socket had ended before.
+    fn judge<T>(
+        &self,
+        answer: RedisResult<T>,
+        unsent: bool,
+        reads: impl FnOnce(&Commands) -> bool,
+    ) -> RedisResult<T> {
+        let Err(trouble) = &answer else {
+            self.driver.answered();
+            return answer;
+        };
+        if trouble.is_timeout() {
+            self.driver.late(self.context.operation);
+        }
+        if unsent || !(trouble.is_io_error() || trouble.is_unrecoverable_error()) {
+            return answer;
+        }
+        let may_run_again = match self.context.options.replay {
+            Replay::Never => false,
+            Replay::Reads => reads(&self.context.commands),
+            Replay::All => true,
+        };
+        // A slow node is not asked a second time: the time of an operation is over.
+        if may_run_again && !trouble.is_timeout() {
+            return answer;
+        }
+        let kind = if trouble.is_timeout() {
+            ErrorKind::Timeout
+        } else {
+            ErrorKind::Lost
+        };
+        let veiled = Error::new(kind, "a node did not answer what it was sent");
+        Err(veil(veiled))
+    }
+
+    /// Whether a part of a pipeline was refused here and the rest was not. redis-rs would send all of it again.
+    fn is_torn(&self, pipeline: &Pipeline, answer: &RedisResult<Vec<Value>>) -> bool {
+        let Ok(values) = answer else {
+            return false;
+        };
+        let refused = values.iter().filter(|value| is_elsewhere(value)).count();
+        let torn = refused > 0 && refused < values.len() && !pipeline.is_transaction();
+        torn && match self.context.options.replay {
+            Replay::Never => true,
+            Replay::Reads => !pipeline
+                .cmd_iter()
+                .all(|command| self.context.commands.reads(command)),
+            Replay::All => false,
+        }
+    }
+}
+
+/// redis-rs does not retry what was not permitted.
+fn veil(error: Error) -> RedisError {
+    std::io::Error::new(std::io::ErrorKind::PermissionDenied, error).into()
+}
+
+/// Not applied here, and redis-rs knows what to do about it.
+fn is_elsewhere(value: &Value) -> bool {
+    use ServerErrorKind as K;
+    let Value::ServerError(error) = value else {
+        return false;
+    };
+    let kinds = [
+        K::Moved,
+        K::Ask,
+        K::TryAgain,
+        K::ClusterDown,
+        K::MasterDown,
+        K::BusyLoading,
+        K::ReadOnly,
+    ];
+    error.kind().is_some_and(|kind| kinds.contains(&kind))
+}
+
+/// The error as it was, for whoever looks at it outside of the cluster connection.
+pub(super) fn unveil(trouble: RedisError) -> RedisError {
+    match errors::cause(&trouble) {
+        Some(cause) => errors::wrap(cause.clone()),
+        None => trouble,
+    }
+}
+
+impl ConnectionLike for Node {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(async move {
+            let unsent = self.driver.has_ended();
+            let answer = self.socket.req_packed_command(cmd).await;
+            self.judge(answer, unsent, |commands| commands.reads(cmd))
+        })
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        cmd: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        Box::pin(async move {
+            let unsent = self.driver.has_ended();
+            let answer = self.socket.req_packed_commands(cmd, offset, count).await;
+            if self.is_torn(cmd, &answer) {
+                let text = "the slot of the pipeline is moving, and a part of it was refused";
+                return Err(veil(Error::new(ErrorKind::Lost, text)));
+            }
+            self.judge(answer, unsent, |commands| {
+                cmd.cmd_iter().all(|cmd| commands.reads(cmd))
+            })
+        })
+    }
+
+    fn get_db(&self) -> i64 {
+        0
+    }
+}
