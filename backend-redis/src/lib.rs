@@ -181,10 +181,12 @@
 #[cfg(not(any(feature = "redis-rs", feature = "fred")))]
 compile_error!("a driver is needed: the feature `redis-rs` or `fred`");
 
+mod address;
 mod check;
 #[cfg(feature = "fred")]
 mod fred;
 mod options;
+mod place;
 mod probe;
 #[cfg(feature = "redis-rs")]
 mod redis_rs;

@@ -6,7 +6,7 @@
 
 use backend_api::{Error, ErrorKind};
 
-use crate::target::Address;
+use crate::address::Address;
 
 /// The state in which a server says that it serves nobody, with the kind that condemns it.
 pub(crate) fn state(code: &str, details: Option<&str>) -> Option<ErrorKind> {

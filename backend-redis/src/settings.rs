@@ -1,6 +1,5 @@
 //! What a `[[member]]` table holds beyond the engine's own keys.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -193,31 +192,5 @@ impl Settings {
     pub fn rest_ca_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.rest_ca_file = Some(path.into());
         self
-    }
-}
-
-/// By hand: neither the password nor the URL, which may hold one.
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("Settings");
-        match crate::target::place::Place::parse(self) {
-            Ok(place) => out.field("address", &format_args!("{place}")),
-            Err(_) => out.field("address", &format_args!("<not usable>")),
-        };
-        out.field("username", &self.username)
-            .field("password", &self.password.as_ref().map(|_| "***"))
-            .field("sentinel_username", &self.sentinel_username)
-            .field(
-                "sentinel_password",
-                &self.sentinel_password.as_ref().map(|_| "***"),
-            )
-            .field("db", &self.db)
-            .field("client_name", &self.client_name)
-            .field("ca_file", &self.ca_file)
-            .field("rest_url", &self.rest_url.as_ref().map(|_| "***"))
-            .field("rest_username", &self.rest_username)
-            .field("rest_password", &self.rest_password.as_ref().map(|_| "***"))
-            .field("rest_ca_file", &self.rest_ca_file)
-            .finish()
     }
 }

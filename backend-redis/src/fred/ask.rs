@@ -13,7 +13,8 @@ use backend_api::{Error, ErrorKind};
 use super::connection::FredConnection;
 use super::errors::{self, Trouble};
 use super::state::State;
-use crate::probe::{Ask, Said, Watched};
+use crate::check::driver::Watched;
+use crate::probe::{Ask, Said};
 #[cfg(feature = "lag-aware")]
 use crate::target::Target;
 
@@ -56,7 +57,7 @@ impl Watched for FredConnection {
     }
 
     #[cfg(feature = "lag-aware")]
-    fn rest(&self) -> &crate::check::Session {
+    fn rest(&self) -> &crate::check::lag_aware::session::Session {
         self.rest()
     }
 

@@ -11,14 +11,15 @@ use super::ask::Link;
 use super::client::FredClient;
 use super::connect::Connector;
 use super::connection::{FredConnection, Terms};
-use crate::check::{self, Driver, Group};
+use crate::check::driver::Group;
+use crate::check::{self, Driver};
 use crate::options::Options;
+use crate::place::Place;
 use crate::probe;
 use crate::replication::Board;
 use crate::settings::Settings;
 use crate::subscriptions::{self, Registry};
 use crate::target::Target;
-use crate::target::place::Place;
 
 /// The Redis backend through fred. One value serves one group.
 ///

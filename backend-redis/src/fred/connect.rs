@@ -16,9 +16,10 @@ use backend_api::{Error, ErrorKind};
 use tokio::sync::broadcast;
 
 use super::errors;
+use crate::address::Address;
 use crate::options::Options;
 use crate::stream::Tcp;
-use crate::target::{Address, Target};
+use crate::target::Target;
 
 /// How many commands may wait to be written. Beyond that a server has been silent for long, and memory is worth more.
 const QUEUE: usize = 1 << 16;

@@ -16,9 +16,9 @@ use tokio::task::JoinSet;
 use super::connect::{Connector, Opened};
 use super::dedicated::Dedicated;
 use super::state::{PLACES, State, place};
+use crate::address::Address;
 use crate::settings::Settings;
 use crate::subscriptions::{Feed, Keeper, Origin, Registry};
-use crate::target::Address;
 
 /// A live link to a member through fred. All clones are the same link.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ struct Inner {
     prove: Duration,
     heartbeat: Duration,
     #[cfg(feature = "lag-aware")]
-    rest: crate::check::Session,
+    rest: crate::check::lag_aware::session::Session,
 }
 
 /// What comes of a dial beside the client.
@@ -121,7 +121,7 @@ impl FredConnection {
                 prove: terms.prove,
                 heartbeat: terms.heartbeat,
                 #[cfg(feature = "lag-aware")]
-                rest: crate::check::Session::default(),
+                rest: crate::check::lag_aware::session::Session::default(),
             }),
         }
     }
@@ -164,7 +164,7 @@ impl FredConnection {
 
     /// What the check `lag-aware` keeps between two probes.
     #[cfg(feature = "lag-aware")]
-    pub(super) fn rest(&self) -> &crate::check::Session {
+    pub(super) fn rest(&self) -> &crate::check::lag_aware::session::Session {
         &self.inner.rest
     }
 

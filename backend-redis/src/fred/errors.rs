@@ -5,8 +5,8 @@ use ::fred::error::{Error as FredError, ErrorKind as FredKind};
 use backend_api::{Error, ErrorKind};
 
 use super::connect::DialError;
+use crate::address::Address;
 use crate::server_errors;
-use crate::target::Address;
 
 /// What went wrong with a command.
 #[derive(Debug, PartialEq)]

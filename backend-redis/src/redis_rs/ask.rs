@@ -1,15 +1,16 @@
-//! How questions about a server are put through redis-rs, and what its values say in answer.
+//! How questions about a server are put through redis-rs.
 
 use std::time::Duration;
 
 use backend_api::{Error, ErrorKind, Health};
-use redis::{RedisError, RedisResult, Value};
+use redis::{RedisError, RedisResult};
 
-use crate::probe::{Ask, Said, Watched};
-use crate::redis_rs::commands::word;
+use crate::check::driver::Watched;
+use crate::probe::{Ask, Said};
 use crate::redis_rs::connection::Connection;
 use crate::redis_rs::link::Link;
 use crate::redis_rs::topology::several;
+use crate::redis_rs::values::said;
 #[cfg(feature = "lag-aware")]
 use crate::target::Target;
 
@@ -50,7 +51,7 @@ impl Watched for Connection {
     }
 
     #[cfg(feature = "lag-aware")]
-    fn rest(&self) -> &crate::check::Session {
+    fn rest(&self) -> &crate::check::lag_aware::session::Session {
         self.rest()
     }
 
@@ -88,54 +89,5 @@ fn silence(connection: &Connection, error: &RedisError) -> Error {
         )
     } else {
         connection.interrupted()
-    }
-}
-
-fn said(value: &Value) -> Said {
-    if let Some(text) = text(value) {
-        return Said::Text(text.to_owned());
-    }
-    match value {
-        Value::Array(fields) => Said::List(fields.iter().map(said).collect()),
-        Value::ServerError(error) => {
-            Said::Refused(error.code().to_owned(), error.details().map(str::to_owned))
-        }
-        Value::Nil => Said::Other("nil"),
-        Value::Int(_) => Said::Other("a number"),
-        Value::BulkString(_) => Said::Other("bytes"),
-        Value::Okay => Said::Other("OK"),
-        _ => Said::Other("something else"),
-    }
-}
-
-/// A word, or a longer text that is marked as one.
-pub(crate) fn text(value: &Value) -> Option<&str> {
-    match value {
-        Value::VerbatimString { text, .. } => Some(text),
-        other => word(other),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // P150
-    #[test]
-    fn a_text_is_a_text_however_it_was_sent() {
-        for pong in [
-            Value::SimpleString("PONG".into()),
-            Value::BulkString(b"PONG".to_vec()),
-        ] {
-            assert!(matches!(said(&pong), Said::Text(text) if text == "PONG"));
-        }
-        let role = Value::Array(vec![Value::BulkString(b"master".to_vec()), Value::Int(0)]);
-        let Said::List(fields) = said(&role) else {
-            panic!("{role:?}")
-        };
-        assert!(matches!(&fields[..], [Said::Text(role), Said::Other(_)] if role == "master"));
-        for other in [Value::Okay, Value::Nil, Value::BulkString(vec![0xff])] {
-            assert!(matches!(said(&other), Said::Other(_)), "{other:?}");
-        }
     }
 }

@@ -8,20 +8,25 @@ use backend_api::{
     async_trait,
 };
 
-use crate::check::{self, Driver, Group};
+use crate::check::driver::Group;
+use crate::check::{self, Driver};
 use crate::options::{Options, Replay};
+use crate::place::Place;
 use crate::probe;
 use crate::redis_rs::client::FailoverConnection;
 use crate::redis_rs::commands::Commands;
 use crate::redis_rs::connect::{Connector, Listener};
 use crate::redis_rs::connection::{Connection, Terms, lost};
 use crate::redis_rs::link::Link;
+#[cfg(feature = "cluster")]
+use crate::redis_rs::topology::cluster;
+#[cfg(feature = "sentinel")]
+use crate::redis_rs::topology::sentinel;
 use crate::redis_rs::topology::several;
 use crate::replication::{Board, Guard};
 use crate::settings::Settings;
 use crate::subscriptions::{self, Registry};
 use crate::target::Target;
-use crate::target::place::Place;
 
 /// The Redis backend. One value serves one group.
 pub struct Redis {
@@ -234,16 +239,16 @@ impl Backend for Redis {
         let connection = match Place::parse(&dial.member.settings)? {
             Place::Server(target) => self.connect_to(target, dial).await?,
             #[cfg(feature = "sentinel")]
-            Place::Sentinel(watched) => {
+            Place::Sentinel(place) => {
                 let bound = dial.timeout;
-                let opening = watched.connect(&self.options, self.terms(dial));
+                let opening = sentinel::connect(place, &self.options, self.terms(dial));
                 within(bound, "the sentinels or their master", opening).await?
             }
             #[cfg(feature = "cluster")]
-            Place::Cluster(nodes) => {
-                let (bound, name) = (dial.timeout, nodes.to_string());
+            Place::Cluster(place) => {
+                let (bound, name) = (dial.timeout, place.to_string());
                 let commands = self.commands.clone();
-                let opening = nodes.connect(&self.options, commands, self.terms(dial));
+                let opening = cluster::connect(place, &self.options, commands, self.terms(dial));
                 within(bound, name, opening).await?
             }
         };

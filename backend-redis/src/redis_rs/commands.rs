@@ -10,6 +10,7 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use crate::redis_rs::link::Link;
+use crate::redis_rs::values::word;
 
 /// Nothing at startup waits for the table, and it must not be in the way of the first proofs.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -127,15 +128,6 @@ fn collect(entries: &[Value], reads: &mut HashSet<String>) {
         if let Some(Value::Array(subcommands)) = fields.get(9) {
             collect(subcommands, reads);
         }
-    }
-}
-
-/// What is a word in answers of either protocol.
-pub(crate) fn word(value: &Value) -> Option<&str> {
-    match value {
-        Value::SimpleString(text) => Some(text),
-        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
-        _ => None,
     }
 }
 

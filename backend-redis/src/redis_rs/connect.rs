@@ -15,12 +15,13 @@ use redis::{AsyncConnectionConfig, ProtocolVersion, RedisConnectionInfo, RedisEr
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 
+use crate::address::Address;
 use crate::options::Options;
 use crate::redis_rs::errors;
 use crate::redis_rs::wire::{Sieve, of_push};
 use crate::stream::{self, Tcp};
 use crate::subscriptions::OnMessage;
-use crate::target::{Address, Target};
+use crate::target::Target;
 
 /// The future that moves the bytes of one socket. The socket lives exactly as long as it.
 pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use backend_api::{Error, ErrorKind, Signals};
 use tokio::task::AbortHandle;
 
+use crate::address::Address;
 use crate::redis_rs::connect::{Connector, Driver};
 use crate::redis_rs::dedicated::Dedicated;
 use crate::redis_rs::line::Line;
@@ -18,7 +19,6 @@ use crate::redis_rs::tasks::Tasks;
 use crate::replication::Noted;
 use crate::settings::Settings;
 use crate::subscriptions::{Feed, Keeper, Origin, Registry};
-use crate::target::Address;
 
 /// A live link to a member. All clones are the same link.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ struct Inner {
     kept: AtomicBool,
     noted: Arc<Noted>,
     #[cfg(feature = "lag-aware")]
-    rest: crate::check::Session,
+    rest: crate::check::lag_aware::session::Session,
     /// What is ended besides the tasks.
     ending: Mutex<Option<Ending>>,
 }
@@ -149,7 +149,7 @@ impl Connection {
                 kept: AtomicBool::new(false),
                 noted: Arc::default(),
                 #[cfg(feature = "lag-aware")]
-                rest: crate::check::Session::default(),
+                rest: crate::check::lag_aware::session::Session::default(),
                 ending: Mutex::default(),
             }),
         }
@@ -222,7 +222,7 @@ impl Connection {
 
     /// What the check `lag-aware` keeps between two probes.
     #[cfg(feature = "lag-aware")]
-    pub(crate) fn rest(&self) -> &crate::check::Session {
+    pub(crate) fn rest(&self) -> &crate::check::lag_aware::session::Session {
         &self.inner.rest
     }
 

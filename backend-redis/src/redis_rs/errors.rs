@@ -8,8 +8,8 @@ use std::sync::Arc;
 use backend_api::{Error, ErrorKind, Fate};
 use redis::{RedisError, ServerError, ServerErrorKind};
 
+use crate::address::Address;
 use crate::server_errors;
-use crate::target::Address;
 
 /// Puts one of our errors into the driver's type, so that it passes through redis-rs's traits. Found again by [`cause`].
 pub(crate) fn wrap(error: Error) -> RedisError {
@@ -31,6 +31,15 @@ pub(crate) fn cause(error: &RedisError) -> Option<&Error> {
         .downcast_ref::<Arc<dyn StdError + Send + Sync>>()
         .map_or(held, |arc| &**arc);
     held.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()
+}
+
+/// Ours out of the driver's wrapping, as it was before redis-rs handled it.
+#[cfg(feature = "cluster")]
+pub(crate) fn unveil(trouble: RedisError) -> RedisError {
+    match cause(&trouble) {
+        Some(cause) => wrap(cause.clone()),
+        None => trouble,
+    }
 }
 
 /// What became of an operation that failed like this. Only what is certain is called not applied.

@@ -1,7 +1,7 @@
 //! The shared socket that a connection has at present, and whether a member that is several servers is finding another.
 //!
 //! A plain member has one socket, and its end is the end of the connection. Where the member follows its master
-//! (see [`place`](crate::target::place)), the socket may be replaced within the connection: the *revision* counts them. Revision and
+//! (see [`place`](crate::place)), the socket may be replaced within the connection: the *revision* counts them. Revision and
 //! end are one number, so that whoever reads it never sees one socket's end as another's.
 //!
 //! Nothing here decides when to leave a socket. Never to come in: a task, a dial.
@@ -14,9 +14,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::address::Address;
 use crate::redis_rs::connect::Connector;
 use crate::redis_rs::link::Link;
-use crate::target::Address;
 
 /// A master that was just found to be well is not doubted again for this long: what fails meanwhile is the breaker's.
 #[cfg(any(feature = "sentinel", feature = "cluster"))]

@@ -24,6 +24,7 @@ mod line;
 pub(crate) mod link;
 mod tasks;
 pub(crate) mod topology;
+mod values;
 mod wire;
 
 pub use backend::{Redis, RedisBuilder};

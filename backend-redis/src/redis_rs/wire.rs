@@ -14,11 +14,11 @@ use redis::aio::MultiplexedConnection;
 use redis::{PushInfo, PushKind, RedisError, Value};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::address::Address;
 use crate::redis_rs::connect::Listener;
 use crate::redis_rs::line::Line;
 use crate::subscriptions::{Broken, Link, Listen, Moving, OnMessage, Refused};
 use crate::subscriptions::{Kind, Published, Topic};
-use crate::target::Address;
 
 impl Listen for Line {
     type Link = MultiplexedConnection;

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{Noted, Standing, ask};
-use crate::probe::Watched as _;
+use crate::check::driver::Watched as _;
 use crate::redis_rs::connection::Connection;
 use crate::redis_rs::link::Link;
 

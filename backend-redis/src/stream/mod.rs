@@ -9,8 +9,8 @@ use std::time::Duration;
 use backend_api::{Error, ErrorKind};
 use tokio::net::TcpStream;
 
+use crate::address::Address;
 use crate::options::Options;
-use crate::target::Address;
 
 #[cfg(feature = "tls")]
 pub(crate) mod tls;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use backend_api::Error;
 
 use super::topic::{Kind, Published, Topic};
-use crate::target::Address;
+use crate::address::Address;
 
 /// Called with every message, by the future that reads the socket. It must not wait.
 pub(crate) type OnMessage = Arc<dyn Fn(Published) + Send + Sync>;

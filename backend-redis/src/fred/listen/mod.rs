@@ -16,10 +16,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 
 use super::connect::Connector;
+use crate::address::Address;
 use crate::server_errors;
 use crate::stream;
 use crate::subscriptions::{Broken, Kind, Link, Listen, Moving, OnMessage, Refused, Topic};
-use crate::target::Address;
 use wire::Wire;
 
 /// Bytes both ways, over TCP, TLS or a Unix socket.

@@ -13,6 +13,8 @@ use backend_api::{Error, ErrorKind, Health};
 use crate::probe;
 use crate::redis_rs::connection::Connection;
 use crate::redis_rs::line::Mood;
+#[cfg(feature = "cluster")]
+use crate::redis_rs::link::Link;
 
 /// For the engine's proof of exactly this connection.
 pub(crate) async fn prove(connection: &Connection) -> Result<(), Error> {
@@ -47,9 +49,8 @@ async fn look(connection: &Connection, bound: Duration) -> Result<(), Error> {
     }
     let asked = async {
         #[cfg(feature = "cluster")]
-        if let mut link @ crate::redis_rs::link::Link::Cluster(_) = connection.shared() {
-            return crate::redis_rs::topology::cluster::look(&mut link, &connection.address())
-                .await;
+        if let Link::Many(mut servers) = connection.shared() {
+            return servers.look(&connection.address()).await;
         }
         probe::ping_and_role(connection, false).await
     };

@@ -2,7 +2,7 @@
 //!
 //! redis-rs repeats what failed on a node after it has looked where the slot is now. That is right for what was never sent
 //! and for what only reads. What may have been applied is not repeated unless the group's `replay` says so: for that, its
-//! error is one that redis-rs does not retry, and [`unveil`] turns it back into what it was.
+//! error is one that redis-rs does not retry, and [`unveil`](crate::redis_rs::errors::unveil) turns it back into what it was.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,30 +16,14 @@ use redis::{
     RedisFuture, RedisResult, ServerErrorKind, Value,
 };
 
-use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::own;
-use crate::options::{Options, Replay};
+use super::own::{self, Context};
+use crate::address::Address;
+use crate::options::Replay;
 use crate::redis_rs::commands::Commands;
 use crate::redis_rs::connect::Connector;
 use crate::redis_rs::errors;
-use crate::target::{Address, Target};
-
-/// What every node of a cluster has in common.
-pub(super) struct Context {
-    /// Everything about a node but where it is.
-    pub(super) server: Target,
-    pub(super) tls: bool,
-    pub(super) options: Options,
-    pub(super) commands: Arc<Commands>,
-    /// A socket ended.
-    pub(super) ends: Arc<Notify>,
-    /// How long one command may take.
-    pub(super) operation: Duration,
-    /// How long opening one socket may take.
-    pub(super) bound: Duration,
-}
 
 #[derive(Clone)]
 pub(crate) struct Node {
@@ -105,8 +89,7 @@ impl Connect for Node {
             let info = info.into_connection_info()?;
             let mut target = context.server.clone();
             target.address = match info.addr() {
-                ConnectionAddr::Tcp(host, port) if context.tls => Address::Tls(host.clone(), *port),
-                ConnectionAddr::Tcp(host, port) => Address::Tcp(host.clone(), *port),
+                ConnectionAddr::Tcp(host, port) => Address::new(context.tls, host.clone(), *port),
                 _ => {
                     let text = "a node of a cluster has a host and a port";
                     return Err(errors::wrap(Error::new(ErrorKind::Protocol, text)));
@@ -220,14 +203,6 @@ fn is_elsewhere(value: &Value) -> bool {
         K::ReadOnly,
     ];
     error.kind().is_some_and(|kind| kinds.contains(&kind))
-}
-
-/// The error as it was, for whoever looks at it outside of the cluster connection.
-pub(super) fn unveil(trouble: RedisError) -> RedisError {
-    match errors::cause(&trouble) {
-        Some(cause) => errors::wrap(cause.clone()),
-        None => trouble,
-    }
 }
 
 impl ConnectionLike for Node {

@@ -13,14 +13,32 @@ use std::time::Duration;
 
 use backend_api::{Error, ErrorKind};
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::Notify;
 
-use super::node::Context;
+use crate::options::Options;
+use crate::redis_rs::commands::Commands;
+use crate::target::Target;
 
 /// How long ending may take. Nothing in it blocks, so this is for a machine that stands still.
 const END: Duration = Duration::from_secs(1);
 
 thread_local! {
     static CONTEXT: RefCell<Option<Arc<Context>>> = const { RefCell::new(None) };
+}
+
+/// What every node of a cluster has in common.
+pub(super) struct Context {
+    /// Everything about a node but where it is.
+    pub(super) server: Target,
+    pub(super) tls: bool,
+    pub(super) options: Options,
+    pub(super) commands: Arc<Commands>,
+    /// A socket ended.
+    pub(super) ends: Arc<Notify>,
+    /// How long one command may take.
+    pub(super) operation: Duration,
+    /// How long opening one socket may take.
+    pub(super) bound: Duration,
 }
 
 /// What the present thread's connection is about.

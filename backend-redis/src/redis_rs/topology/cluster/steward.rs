@@ -9,18 +9,19 @@ use std::time::{Duration, Instant};
 
 use backend_api::{Error, ErrorKind, Signals};
 use redis::Value;
+use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
+use super::node::Node;
 use super::own::Own;
-use crate::redis_rs::ask::text;
+use crate::address::Address;
 use crate::redis_rs::connection::Connection;
 use crate::redis_rs::line::{Line, Mood};
-use crate::redis_rs::link::Link;
 use crate::redis_rs::topology::last_word::{LastWord, UNSAID};
+use crate::redis_rs::values::text;
 use crate::settings::Settings;
-use crate::target::Address;
 
 /// The cluster does not serve, or not all of its slots.
 const CLUSTER_DOWN: &str = "cluster_down";
@@ -31,14 +32,11 @@ const CLUSTER_UP: &str = "cluster_up";
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Whether every master answers and says that the cluster is well.
-pub(crate) async fn look(link: &mut Link, name: &Address) -> Result<(), Error> {
-    let Link::Cluster(cluster) = link else {
-        return Err(Error::new(ErrorKind::Other, "this is no cluster"));
-    };
+pub(super) async fn look(nodes: &mut ClusterConnection<Node>, name: &Address) -> Result<(), Error> {
     let mut command = redis::cmd("CLUSTER");
     command.arg("INFO");
     let masters = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
-    let answers = match cluster.nodes.route_command(command, masters).await {
+    let answers = match nodes.route_command(command, masters).await {
         Ok(answers) => answers,
         Err(error) if error.is_timeout() => {
             let text = format!("a master of {name} does not answer");
@@ -86,6 +84,7 @@ pub(crate) async fn look(link: &mut Link, name: &Address) -> Result<(), Error> {
 }
 
 pub(super) struct Steward {
+    pub(super) nodes: ClusterConnection<Node>,
     pub(super) line: Arc<Line>,
     pub(super) signals: Signals<Settings>,
     /// The socket of a node ended.
@@ -120,7 +119,7 @@ impl Steward {
     /// Until the cluster has not served for too long; says so.
     async fn attend(&self) -> Error {
         let name = self.line.address();
-        let mut link = self.line.now().link;
+        let mut nodes = self.nodes.clone();
         let mut phases = self.line.phases();
         loop {
             tokio::select! {
@@ -129,7 +128,7 @@ impl Steward {
             }
             let since = Instant::now();
             let (mut failed, mut told) = (false, false);
-            while let Err(reason) = self.look(&mut link, &name).await {
+            while let Err(reason) = self.look(&mut nodes, &name).await {
                 failed = true;
                 if !told && since.elapsed() > UNSAID {
                     told = true;
@@ -157,8 +156,8 @@ impl Steward {
         }
     }
 
-    async fn look(&self, link: &mut Link, name: &Address) -> Result<(), Error> {
-        timeout(self.operation, look(link, name))
+    async fn look(&self, nodes: &mut ClusterConnection<Node>, name: &Address) -> Result<(), Error> {
+        timeout(self.operation, look(nodes, name))
             .await
             .unwrap_or_else(|_late| {
                 let text = format!("a master of {name} does not answer");

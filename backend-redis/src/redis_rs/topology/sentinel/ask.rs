@@ -12,8 +12,8 @@ use redis::Value;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::Notify;
 
-use crate::redis_rs::commands::word;
 use crate::redis_rs::connect::{Connector, Driver, Listener};
+use crate::redis_rs::values::word;
 
 /// What is said when a master moves; the first comes earlier.
 const NEWS: [&str; 2] = ["+promoted-slave", "+switch-master"];

@@ -9,8 +9,8 @@ use redis::aio::MultiplexedConnection;
 use tokio::time::timeout;
 
 use super::ask::Told;
-use super::at;
 use super::sentinels::Sentinels;
+use crate::address::Address;
 use crate::options::Options;
 use crate::redis_rs::connect::{Connector, Driver, Listener};
 use crate::redis_rs::link::Link;
@@ -80,7 +80,7 @@ impl Reach {
 
     async fn connect(&self, told: &Told) -> Result<Found, Error> {
         let mut target = self.server.clone();
-        target.address = at(self.tls, told.host.clone(), told.port);
+        target.address = Address::new(self.tls, told.host.clone(), told.port);
         let address = target.address.clone();
         let connector = Arc::new(Connector::new(target, &self.options));
         let opening = async {

@@ -11,7 +11,6 @@ use backend_api::{Error, ErrorKind, Signals};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-use super::Bounds;
 use super::ask::Told;
 use super::reach::{Found, Reach, is_master};
 use super::sentinels::Sentinels;
@@ -31,6 +30,14 @@ const MASTER_FOUND: &str = "master_found";
 /// Between two rounds of asking all sentinels; it doubles up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long a steward may take.
+pub(super) struct Bounds {
+    /// Looking at the present master.
+    pub(super) prove: Duration,
+    /// Finding the next one.
+    pub(super) failover: Duration,
+}
 
 pub(super) struct Steward {
     master: String,

@@ -14,15 +14,15 @@ use super::Address;
 const PORT: u16 = 6379;
 
 /// What a URL says.
-pub(super) struct Found {
-    pub(super) address: Address,
-    pub(super) db: i64,
-    pub(super) username: Option<String>,
-    pub(super) password: Option<String>,
+pub(crate) struct Found {
+    pub(crate) address: Address,
+    pub(crate) db: i64,
+    pub(crate) username: Option<String>,
+    pub(crate) password: Option<String>,
 }
 
 /// The scheme is one of the known ones already, and `tls` is what it says.
-pub(super) fn read(url: &str, tls: bool) -> Result<Found, String> {
+pub(crate) fn read(url: &str, tls: bool) -> Result<Found, String> {
     let explain = |text: &str| {
         format!("the url cannot be used: {text} (redis://[user:password@]host[:port][/db])")
     };
@@ -53,10 +53,7 @@ fn parse(url: &str, tls: bool) -> Result<Found, &'static str> {
     let host = host(&url)?;
     let port = url.port().unwrap_or(PORT);
     Ok(Found {
-        address: match tls {
-            true => Address::Tls(host, port),
-            false => Address::Tcp(host, port),
-        },
+        address: Address::new(tls, host, port),
         db: match url.path().trim_matches('/') {
             "" => 0,
             db => number(db)?,

@@ -1,6 +1,12 @@
 //! What kind of place a member is, from its settings: one server, a master behind sentinels, a cluster.
 //!
-//! Each kind is checked where it lives; here only that exactly one is meant, and that it was built in.
+//! Settings become checked values here, for whichever driver connects; each kind has a file. Here only that exactly one is
+//! meant, and that it was built in. No driver's types.
+
+#[cfg(feature = "cluster")]
+pub(crate) mod cluster;
+#[cfg(feature = "sentinel")]
+pub(crate) mod sentinel;
 
 use std::fmt;
 
@@ -12,9 +18,9 @@ use crate::target::Target;
 pub(crate) enum Place {
     Server(Target),
     #[cfg(feature = "sentinel")]
-    Sentinel(crate::redis_rs::topology::sentinel::Watched),
+    Sentinel(sentinel::NamedMaster),
     #[cfg(feature = "cluster")]
-    Cluster(crate::redis_rs::topology::cluster::Nodes),
+    Cluster(cluster::Seeds),
 }
 
 impl Place {
@@ -64,8 +70,7 @@ impl Place {
         }
         if !settings.sentinels.is_empty() {
             #[cfg(feature = "sentinel")]
-            return crate::redis_rs::topology::sentinel::Watched::parse(settings)
-                .map(Self::Sentinel);
+            return sentinel::NamedMaster::parse(settings).map(Self::Sentinel);
             #[cfg(not(feature = "sentinel"))]
             return refuse(
                 "sentinels are not built in: build failover-core with the feature `redis-sentinel`",
@@ -73,7 +78,7 @@ impl Place {
         }
         if !settings.urls.is_empty() {
             #[cfg(feature = "cluster")]
-            return crate::redis_rs::topology::cluster::Nodes::parse(settings).map(Self::Cluster);
+            return cluster::Seeds::parse(settings).map(Self::Cluster);
             #[cfg(not(feature = "cluster"))]
             return refuse(
                 "clusters are not built in: build failover-core with the feature `redis-cluster`",
@@ -93,6 +98,32 @@ impl fmt::Display for Place {
             #[cfg(feature = "cluster")]
             Self::Cluster(nodes) => nodes.fmt(f),
         }
+    }
+}
+
+/// By hand: neither the password nor the URL, which may hold one. It stands here because only here settings become an address.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Settings");
+        match Place::parse(self) {
+            Ok(place) => out.field("address", &format_args!("{place}")),
+            Err(_) => out.field("address", &format_args!("<not usable>")),
+        };
+        out.field("username", &self.username)
+            .field("password", &self.password.as_ref().map(|_| "***"))
+            .field("sentinel_username", &self.sentinel_username)
+            .field(
+                "sentinel_password",
+                &self.sentinel_password.as_ref().map(|_| "***"),
+            )
+            .field("db", &self.db)
+            .field("client_name", &self.client_name)
+            .field("ca_file", &self.ca_file)
+            .field("rest_url", &self.rest_url.as_ref().map(|_| "***"))
+            .field("rest_username", &self.rest_username)
+            .field("rest_password", &self.rest_password.as_ref().map(|_| "***"))
+            .field("rest_ca_file", &self.rest_ca_file)
+            .finish()
     }
 }
 
