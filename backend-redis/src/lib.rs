@@ -197,6 +197,7 @@ mod settings;
 mod stream;
 mod subscriptions;
 mod target;
+mod tasks;
 
 #[cfg(feature = "lag-aware")]
 pub use check::LagAwareCheck;

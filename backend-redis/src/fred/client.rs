@@ -8,7 +8,6 @@ use ::fred::error::Error as FredError;
 use backend_api::{Error, Fate, Lease, Outcome, Slot};
 
 use super::connection::FredConnection;
-use super::dedicated;
 use super::judge::{Failed, Terms};
 use crate::options::{Options, Replay};
 use crate::retry::{self, Next, Nowhere};
@@ -231,7 +230,7 @@ where
     Fut: Future<Output = Result<T, FredError>>,
 {
     let mut lease = Waiting(Some(lease));
-    let mut dedicated = match dedicated::lease(lease.connection()).await {
+    let mut dedicated = match lease.connection().dedicated().await {
         Ok(dedicated) => dedicated,
         Err(reason) => return Err(terms.unsent(lease.done(), reason)),
     };

@@ -15,7 +15,7 @@ use ::fred::types::{ConnectHandle, CustomCommand, RespVersion, Value};
 use backend_api::{Error, ErrorKind};
 use tokio::sync::broadcast;
 
-use super::errors;
+use super::errors::{self, DialError};
 use crate::address::Address;
 use crate::options::Options;
 use crate::stream::Tcp;
@@ -228,19 +228,6 @@ impl Connector {
                 errors::of_setup(error, address, self.target.password.is_some())
             }
         }
-    }
-}
-
-/// Why a client could not be opened.
-pub(super) enum DialError {
-    Ours(Error),
-    Fred(::fred::error::Error),
-    Ended,
-}
-
-impl From<::fred::error::Error> for DialError {
-    fn from(error: ::fred::error::Error) -> Self {
-        Self::Fred(error)
     }
 }
 

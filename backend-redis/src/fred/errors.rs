@@ -4,9 +4,23 @@
 use ::fred::error::{Error as FredError, ErrorKind as FredKind};
 use backend_api::{Error, ErrorKind};
 
-use super::connect::DialError;
 use crate::address::Address;
 use crate::server_errors;
+
+/// Why a client could not be opened.
+pub(super) enum DialError {
+    /// It never came to fred.
+    Ours(Error),
+    Fred(FredError),
+    /// The task of the client ended before it had connected.
+    Ended,
+}
+
+impl From<FredError> for DialError {
+    fn from(error: FredError) -> Self {
+        Self::Fred(error)
+    }
+}
 
 /// What went wrong with a command.
 #[derive(Debug, PartialEq)]

@@ -8,7 +8,7 @@ use backend_api::{
     async_trait,
 };
 
-use crate::check::driver::Group;
+use crate::check::driver::{Group, Watched as _};
 use crate::check::{self, Driver};
 use crate::options::{Options, Replay};
 use crate::place::Place;
@@ -23,7 +23,7 @@ use crate::redis_rs::topology::cluster;
 #[cfg(feature = "sentinel")]
 use crate::redis_rs::topology::sentinel;
 use crate::redis_rs::topology::several;
-use crate::replication::{Board, Guard};
+use crate::replication::{Board, Guard, New, Old};
 use crate::settings::Settings;
 use crate::subscriptions::{self, Registry};
 use crate::target::Target;
@@ -97,6 +97,30 @@ impl Redis {
         let (shared, driver) = within(dial.timeout, &address, opening).await?;
         let terms = self.terms(dial);
         Ok(Connection::start(connector, shared, driver, terms))
+    }
+}
+
+/// From here on reads on `to` wait until it has what `from` acknowledged.
+fn wait_for_replication(guard: &Arc<Guard>, to: &Connection, from: &Connection) {
+    let new = New {
+        member: to.signals().member().clone(),
+        generation: to.signals().generation(),
+        link: to.link(),
+        operation: to.operation(),
+    };
+    let old = Old {
+        member: from.signals().member().clone(),
+        generation: from.signals().generation(),
+        link: (!from.has_ended()).then(|| from.link()),
+        acknowledged: from.noted().clone(),
+    };
+    if let Some(rounds) = guard.begin(new, old) {
+        let signals = to.signals().clone();
+        to.spawn(async move {
+            if let Some((what, text)) = rounds.await {
+                signals.notice(what, text);
+            }
+        });
     }
 }
 
@@ -279,7 +303,7 @@ impl Backend for Redis {
             to.signals().notice(what, text);
         }
         if let Some((guard, from)) = self.guard.as_ref().zip(from) {
-            guard.begin(to, from);
+            wait_for_replication(guard, to, from);
         }
         Ok(())
     }

@@ -12,13 +12,13 @@ use tokio::task::AbortHandle;
 
 use crate::address::Address;
 use crate::redis_rs::connect::{Connector, Driver};
-use crate::redis_rs::dedicated::Dedicated;
+use crate::redis_rs::dedicated::{self, Dedicated, Idle, NotOpened};
 use crate::redis_rs::line::Line;
 use crate::redis_rs::link::Link;
-use crate::redis_rs::tasks::Tasks;
 use crate::replication::Noted;
 use crate::settings::Settings;
 use crate::subscriptions::{Feed, Keeper, Origin, Registry};
+use crate::tasks::Tasks;
 
 /// A live link to a member. All clones are the same link.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ struct Inner {
     line: Arc<Line>,
     signals: Signals<Settings>,
     tasks: Arc<Tasks>,
-    idle: Mutex<Vec<Dedicated>>,
+    idle: Idle,
     dial_timeout: Duration,
     operation: Duration,
     prove: Duration,
@@ -101,9 +101,6 @@ pub(crate) fn moving(
     }
 }
 
-/// Dedicated sockets kept for the next blocking command; more are opened as needed and closed after use.
-const IDLE: usize = 8;
-
 /// redis-rs cannot take a response timeout back. No deadline that can be configured is later than this.
 const UNBOUNDED: Duration = Duration::from_secs(366 * 24 * 3600);
 
@@ -139,7 +136,7 @@ impl Connection {
                 line,
                 signals,
                 tasks,
-                idle: Mutex::default(),
+                idle: Idle::default(),
                 dial_timeout: terms.dial,
                 operation: terms.operation,
                 prove: terms.prove,
@@ -201,10 +198,6 @@ impl Connection {
         self.inner.operation
     }
 
-    pub(crate) fn dial_timeout(&self) -> Duration {
-        self.inner.dial_timeout
-    }
-
     /// How long a promotion may take.
     pub(crate) fn prove(&self) -> Duration {
         self.inner.prove
@@ -260,24 +253,32 @@ impl Connection {
         self.inner.tasks.spawn(task)
     }
 
-    /// An idle dedicated socket, if there is one that still lives.
-    pub(crate) fn take_idle(&self) -> Option<Dedicated> {
-        let mut idle = locked(&self.inner.idle);
-        std::iter::from_fn(|| idle.pop()).find(|socket| !socket.has_ended())
+    /// A dedicated socket: an idle one, or one that is opened now. Cancel-safe.
+    pub(crate) async fn dedicated(&self) -> Result<Dedicated, Error> {
+        if let Some(idle) = self.inner.idle.take() {
+            return Ok(idle);
+        }
+        // An operation waits for it, and a dial may be given more time than an operation.
+        let bound = self.inner.dial_timeout.min(self.inner.operation);
+        dedicated::open(&self.inner.tasks, &self.inner.line, bound)
+            .await
+            .map_err(|why| match why {
+                NotOpened::Ended => self.interrupted(),
+                NotOpened::Failed(error) => error,
+            })
     }
 
     /// Keeps a dedicated socket, on which nothing is under way, for the next who needs one.
     pub(crate) fn keep(&self, socket: Dedicated) {
-        let mut idle = locked(&self.inner.idle);
-        if !socket.has_ended() && !self.has_ended() && idle.len() < IDLE {
-            idle.push(socket);
+        if !self.has_ended() {
+            self.inner.idle.keep(socket);
         }
     }
 
     /// Ends every socket and task of the connection. When it returns they are closed.
     pub(crate) async fn retire(&self) {
         self.inner.line.retire();
-        locked(&self.inner.idle).clear();
+        self.inner.idle.clear();
         self.inner.tasks.end().await;
         let ending = locked(&self.inner.ending).take();
         if let Some(ending) = ending {

@@ -17,13 +17,12 @@ mod builder;
 mod client;
 mod commands;
 mod connect;
-pub(crate) mod connection;
+mod connection;
 mod dedicated;
 mod errors;
 mod line;
-pub(crate) mod link;
-mod tasks;
-pub(crate) mod topology;
+mod link;
+mod topology;
 mod values;
 mod wire;
 

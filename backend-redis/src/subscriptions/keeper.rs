@@ -14,7 +14,8 @@ use backend_api::{Error, ErrorKind, Signals};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, sleep, sleep_until, timeout};
 
-use super::feed::{Feed, Role};
+use super::agreement::Role;
+use super::feed::Feed;
 use super::link::{Broken, Link, Listen, OnMessage, Refused};
 use super::topic::{Kind, Published, Topic};
 use crate::settings::Settings;
@@ -76,13 +77,13 @@ impl<L: Listen> Keeper<L> {
     /// Runs until the connection ends it.
     pub(crate) async fn run(self) {
         let registry = self.feed.registry().clone();
-        let (mut roles, mut versions) = (self.feed.roles(), registry.versions());
+        let (mut roles, mut versions) = (self.feed.agreement().roles(), registry.versions());
         let mut course = Course::new();
         loop {
             let role = *roles.borrow_and_update();
             let version = *versions.borrow_and_update();
             if role == Role::Silent || registry.is_empty() {
-                self.feed.settle(role, version, Arc::default());
+                self.feed.agreement().settle(role, version, Arc::default());
                 course = Course::new();
                 let changed = tokio::select! {
                     changed = roles.changed() => changed,
@@ -102,7 +103,7 @@ impl<L: Listen> Keeper<L> {
             else {
                 continue;
             };
-            self.feed.fail(role, error.clone());
+            self.feed.agreement().fail(role, error.clone());
             if matches!(error.kind(), ErrorKind::Lost | ErrorKind::Timeout) {
                 self.signals.suspect();
             }
@@ -153,7 +154,10 @@ impl<L: Listen> Keeper<L> {
         let (feed, signals) = (self.feed.clone(), self.signals.clone());
         Arc::new(move |published: Published| {
             heard.fetch_add(1, Ordering::Relaxed);
-            if feed.registry().deliver(feed.origin(), published) {
+            if feed
+                .registry()
+                .deliver(feed.agreement().origin(), published)
+            {
                 signals.notice(
                     super::SLOW_SUBSCRIBER,
                     "a stream of messages is full (pubsub_buffer): what comes now is dropped until it is read",
@@ -186,7 +190,9 @@ impl<L: Listen> Keeper<L> {
                 .refused
                 .iter()
                 .map(|(topic, refusal)| (topic.clone(), refusal.error.clone()));
-            self.feed.settle(role, version, Arc::new(refused.collect()));
+            self.feed
+                .agreement()
+                .settle(role, version, Arc::new(refused.collect()));
             if course.told {
                 let text = "the subscriptions that were lost are confirmed again";
                 self.signals.notice(super::RESUBSCRIBED, text);
@@ -309,7 +315,7 @@ impl<L: Listen> Keeper<L> {
             refused.code
         );
         Error::new(kind, text)
-            .with_member(&self.feed.origin().member)
+            .with_member(&self.feed.agreement().origin().member)
             .with_operation(join_word(topic.kind))
     }
 }

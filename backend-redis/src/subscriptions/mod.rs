@@ -21,6 +21,7 @@
 //! - **After it**, the old active is left once the operations on it have ended and the new one has everything. The
 //!   confirmations of UNSUBSCRIBE come behind the last message, so what it sent is passed on. All this is part of its drain.
 
+mod agreement;
 mod feed;
 mod keeper;
 mod link;
@@ -33,7 +34,8 @@ use std::time::Duration;
 
 use backend_api::{Error, ErrorKind};
 
-pub(crate) use feed::{Feed, Origin};
+pub(crate) use agreement::Origin;
+pub(crate) use feed::Feed;
 pub(crate) use keeper::Keeper;
 pub(crate) use link::{Broken, Link, Listen, Moving, OnMessage, Refused};
 pub use messages::{Messages, Subscriptions};

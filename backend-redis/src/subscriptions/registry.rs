@@ -13,15 +13,15 @@ use backend_api::{Error, ErrorKind, Generation};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
-use super::feed::{Feed, Origin};
+use super::agreement::{Agreement, Origin};
 use super::topic::{Delivery, Message, Published, Topic};
 
 pub(crate) struct Registry {
     wants: Mutex<Wants>,
     /// Goes up with every change to the set of topics, and not with every reader.
     version: watch::Sender<u64>,
-    /// The feed that was promoted last and is still there.
-    leader: watch::Sender<Option<Weak<Feed>>>,
+    /// The one that was promoted last and is still there.
+    leader: watch::Sender<Option<Weak<Agreement>>>,
     buffer: usize,
 }
 
@@ -30,8 +30,8 @@ struct Wants {
     last_reader: u64,
     readers: HashMap<u64, Reader>,
     topics: HashMap<Topic, Wanted>,
-    /// The feeds that were promoted and have not ended or been left, the latest last.
-    line: Vec<(Origin, Weak<Feed>)>,
+    /// The connections that were promoted and have not ended or been left, the latest last.
+    line: Vec<(Origin, Weak<Agreement>)>,
 }
 
 struct Reader {
@@ -211,7 +211,7 @@ impl Registry {
         let Some(wanted) = topics.get(&published.topic) else {
             return false;
         };
-        let leads = line.last().map(|(leader, _feed)| leader);
+        let leads = line.last().map(|(leader, _)| leader);
         let (strict, lax) = (counts_strictly(leads, from), counts(line, from));
         let message = Message::new(published, from.member.clone());
         let mut slow = false;
@@ -231,11 +231,11 @@ impl Registry {
     }
 
     /// Whoever is promoted last is what readers that want one source at a time hear.
-    pub(crate) fn lead(&self, feed: &Arc<Feed>) {
+    pub(crate) fn lead(&self, leader: &Arc<Agreement>) {
         let mut wants = self.lock();
-        let origin = feed.origin();
-        wants.line.retain(|(known, _feed)| known != origin);
-        wants.line.push((origin.clone(), Arc::downgrade(feed)));
+        let origin = leader.origin();
+        wants.line.retain(|(known, _)| known != origin);
+        wants.line.push((origin.clone(), Arc::downgrade(leader)));
         self.tell_leader(&wants);
     }
 
@@ -245,19 +245,19 @@ impl Registry {
         let before = wants.line.len();
         wants
             .line
-            .retain(|(known, _feed)| known.generation != generation);
+            .retain(|(known, _)| known.generation != generation);
         if wants.line.len() != before {
             self.tell_leader(&wants);
         }
     }
 
-    /// The feed that was promoted last, whenever that changes.
-    pub(crate) fn leaders(&self) -> watch::Receiver<Option<Weak<Feed>>> {
+    /// The one that was promoted last, whenever that changes.
+    pub(crate) fn leaders(&self) -> watch::Receiver<Option<Weak<Agreement>>> {
         self.leader.subscribe()
     }
 
     fn tell_leader(&self, wants: &Wants) {
-        let leader = wants.line.last().map(|(_origin, feed)| feed.clone());
+        let leader = wants.line.last().map(|(_origin, leader)| leader.clone());
         self.leader.send_replace(leader);
     }
 
@@ -278,10 +278,10 @@ fn counts_strictly(leads: Option<&Origin>, from: &Origin) -> bool {
 
 /// Everybody who is listened to counts, except where the same server is listened to through a newer connection: there
 /// every message comes on both.
-fn counts(line: &[(Origin, Weak<Feed>)], from: &Origin) -> bool {
+fn counts(line: &[(Origin, Weak<Agreement>)], from: &Origin) -> bool {
     let after = line
         .iter()
-        .position(|(known, _feed)| known == from)
+        .position(|(known, _)| known == from)
         .map_or(&[][..], |place| &line[place + 1..]);
     !after.iter().any(|(newer, _)| newer.member == from.member)
 }

@@ -42,7 +42,7 @@ impl FailoverConnection {
         let margin = lease.connection().operation();
         let (revision, _gone) = lease.connection().line().state();
         let mut lease = Waiting(Some(lease));
-        let mut socket = match dedicated::lease(lease.connection()).await {
+        let mut socket = match lease.connection().dedicated().await {
             Ok(socket) => socket,
             Err(reason) => return Err(self.no_socket(work, lease.done(), reason, revision)),
         };

@@ -44,7 +44,7 @@ impl FailoverConnection {
         lease: Lease<Connection>,
     ) -> Result<RedisResult<Value>, Failed<Value>> {
         let (revision, _gone) = lease.connection().line().state();
-        let mut socket = match dedicated::lease(lease.connection()).await {
+        let mut socket = match lease.connection().dedicated().await {
             Ok(socket) => socket,
             Err(reason) => return Err(self.no_socket(&command, lease, reason, revision)),
         };

@@ -18,9 +18,9 @@ use crate::redis_rs::connect::Driver;
 use crate::redis_rs::connection::{Connection, moving};
 use crate::redis_rs::line::{Line, Mood};
 use crate::redis_rs::link::Link;
-use crate::redis_rs::tasks::Tasks;
 use crate::redis_rs::topology::last_word::{LastWord, UNSAID};
 use crate::settings::Settings;
+use crate::tasks::Tasks;
 
 /// The master's socket is gone, and another is being looked for.
 const MASTER_LOST: &str = "master_lost";
