@@ -183,6 +183,7 @@ compile_error!("a driver is needed: the feature `redis-rs` or `fred`");
 
 mod address;
 mod check;
+mod failures;
 #[cfg(feature = "fred")]
 mod fred;
 mod options;

@@ -29,6 +29,15 @@ pub(crate) fn state(code: &str, details: Option<&str>) -> Option<ErrorKind> {
     }
 }
 
+/// The kind of an answer that is an error about the command alone.
+pub(crate) fn kind(code: &str) -> ErrorKind {
+    match code {
+        "NOAUTH" | "WRONGPASS" => ErrorKind::Auth,
+        "READONLY" => ErrorKind::ReadOnly,
+        _ => ErrorKind::Other,
+    }
+}
+
 /// The error that condemns a member which answered like this.
 pub(crate) fn condemnation(kind: ErrorKind, code: &str) -> Error {
     let text = match kind {

@@ -11,9 +11,10 @@ use ::fred::types::{CustomCommand, Value};
 use backend_api::{Error, ErrorKind};
 
 use super::connection::FredConnection;
-use super::errors::{self, Trouble};
+use super::errors;
 use super::state::State;
 use crate::check::driver::Watched;
+use crate::failures::Cause;
 use crate::probe::{Ask, Said};
 #[cfg(feature = "lag-aware")]
 use crate::target::Target;
@@ -118,8 +119,8 @@ async fn put(
 
 /// No answer at all.
 fn silence(connection: &FredConnection, error: Option<&FredError>) -> Error {
-    match error.map(|error| errors::of(error, false)) {
-        Some(Trouble::Late | Trouble::Full) => Error::new(
+    match error.map(|error| errors::cause(error, false)) {
+        Some(Cause::Late | Cause::Full) => Error::new(
             ErrorKind::Timeout,
             format!("{} does not answer", connection.address()),
         ),

@@ -9,6 +9,7 @@ use backend_api::{Error, Fate, Lease, Outcome, Slot};
 
 use super::connection::FredConnection;
 use super::judge::{Failed, Terms};
+use crate::failures::Cause;
 use crate::options::{Options, Replay};
 use crate::retry::{self, Next, Nowhere};
 use crate::subscriptions::Registry;
@@ -165,7 +166,7 @@ impl FredClient {
             let failed = if connection.state().has_ended() {
                 // The engine is about to replace it. Sent now, the fate of a write would be unknown; so it is not.
                 let reason = connection.interrupted();
-                terms.unsent(lease, reason)
+                terms.unsent(lease, &Cause::AlreadyEnded, reason)
             } else {
                 // fred's futures are large: this one stays where it was made.
                 let work = pin!(operation(connection.lend()));
@@ -232,7 +233,13 @@ where
     let mut lease = Waiting(Some(lease));
     let mut dedicated = match lease.connection().dedicated().await {
         Ok(dedicated) => dedicated,
-        Err(reason) => return Err(terms.unsent(lease.done(), reason)),
+        Err(reason) => {
+            let cause = match lease.connection().state().has_ended() {
+                true => Cause::AlreadyEnded,
+                false => Cause::NoSocket(reason.kind()),
+            };
+            return Err(terms.unsent(lease.done(), &cause, reason));
+        }
     };
     let work = operation(dedicated.client.clone());
     let state = lease.connection().state().clone();

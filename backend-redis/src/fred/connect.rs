@@ -9,7 +9,7 @@ use ::fred::clients::Client;
 use ::fred::interfaces::{ClientLike, EventInterface};
 use ::fred::socket2::TcpKeepalive;
 use ::fred::types::config::{
-    Config, ConnectionConfig, PerformanceConfig, Server, ServerConfig, TcpConfig,
+    Config, ConnectionConfig, PerformanceConfig, Server as FredServer, ServerConfig, TcpConfig,
 };
 use ::fred::types::{ConnectHandle, CustomCommand, RespVersion, Value};
 use backend_api::{Error, ErrorKind};
@@ -19,6 +19,7 @@ use super::errors::{self, DialError};
 use crate::address::Address;
 use crate::options::Options;
 use crate::stream::Tcp;
+use crate::subscriptions::{Listen, Server};
 use crate::target::Target;
 
 /// How many commands may wait to be written. Beyond that a server has been silent for long, and memory is worth more.
@@ -31,7 +32,7 @@ pub(super) struct Connector {
     user_timeout: Option<Duration>,
     keepalive: Option<Duration>,
     /// The same three, for the sockets of the subscriptions.
-    pub(super) tcp: Tcp,
+    tcp: Tcp,
     /// How long opening a client may take.
     pub(super) dial: Duration,
     /// How long one command may take.
@@ -44,7 +45,7 @@ pub(super) struct Connector {
 pub(super) struct Opened {
     pub(super) client: Client,
     pub(super) task: Task,
-    pub(super) errors: broadcast::Receiver<(::fred::error::Error, Option<Server>)>,
+    pub(super) errors: broadcast::Receiver<(::fred::error::Error, Option<FredServer>)>,
 }
 
 /// The task of a client. Aborted when dropped.
@@ -167,7 +168,7 @@ impl Connector {
         };
         config.server = match &target.address {
             Address::Tcp(host, port) => ServerConfig::Centralized {
-                server: Server::new(resolvable(host), *port),
+                server: FredServer::new(resolvable(host), *port),
             },
             #[cfg(feature = "tls")]
             Address::Tls(host, port) => {
@@ -175,7 +176,7 @@ impl Connector {
                     .await
                     .map_err(DialError::Ours)?;
                 config.tls = Some(tokio_rustls::TlsConnector::from(tls).into());
-                let mut server = Server::new(resolvable(host), *port);
+                let mut server = FredServer::new(resolvable(host), *port);
                 server.tls_server_name = Some(host.as_str().into());
                 ServerConfig::Centralized { server }
             }
@@ -228,6 +229,19 @@ impl Connector {
                 errors::of_setup(error, address, self.target.password.is_some())
             }
         }
+    }
+}
+
+impl Listen for Connector {
+    fn address(&self) -> Address {
+        self.target.address.clone()
+    }
+
+    fn server(&self) -> Result<Server, Error> {
+        Ok(Server {
+            target: self.target.clone(),
+            tcp: self.tcp,
+        })
     }
 }
 

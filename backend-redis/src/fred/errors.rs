@@ -5,6 +5,7 @@ use ::fred::error::{Error as FredError, ErrorKind as FredKind};
 use backend_api::{Error, ErrorKind};
 
 use crate::address::Address;
+use crate::failures::Cause;
 use crate::server_errors;
 
 /// Why a client could not be opened.
@@ -20,25 +21,6 @@ impl From<FredError> for DialError {
     fn from(error: FredError) -> Self {
         Self::Fred(error)
     }
-}
-
-/// What went wrong with a command.
-#[derive(Debug, PartialEq)]
-pub(super) enum Trouble {
-    /// The server says that it serves nobody. What it said this about was not applied.
-    Rejected(ErrorKind, String),
-    /// The server answered, and not with a result: its first word.
-    Answered(String),
-    /// The server answered, and its answer was not what the caller asked to have it as.
-    Unread,
-    /// The socket is gone.
-    Gone,
-    /// No answer in time.
-    Late,
-    /// The queue of the client is full: it was not sent.
-    Full,
-    /// Nothing that speaks of the server: the caller's own mistake.
-    Mistake,
 }
 
 /// The words of a server inside an error: the first, which is in capitals, and the rest.
@@ -60,27 +42,29 @@ pub(super) fn said(error: &FredError) -> Option<(&str, Option<&str>)> {
     is_code.then_some((code, details))
 }
 
-/// Where replicas are allowed, READONLY is an answer like any other.
-pub(super) fn of(error: &FredError, replicas: bool) -> Trouble {
+/// What went wrong with a command. Where replicas are allowed, READONLY is an answer like any other.
+pub(super) fn cause(error: &FredError, replicas: bool) -> Cause {
     if let Some((code, details)) = said(error) {
         // fred ends a client that hears CLUSTERDOWN, and answers everything that was in flight with it.
         if code == "CLUSTERDOWN" {
-            return Trouble::Gone;
+            return Cause::GivenUp;
         }
         return match server_errors::state(code, details) {
-            Some(ErrorKind::ReadOnly) if replicas => Trouble::Answered(code.to_owned()),
-            Some(kind) => Trouble::Rejected(kind, code.to_owned()),
-            None => Trouble::Answered(code.to_owned()),
+            Some(ErrorKind::ReadOnly) if replicas => Cause::Answered(code.to_owned()),
+            Some(kind) => Cause::Condemned(kind, code.to_owned()),
+            None => Cause::Answered(code.to_owned()),
         };
     }
     match error.kind() {
-        FredKind::Timeout => Trouble::Late,
-        FredKind::Backpressure => Trouble::Full,
-        FredKind::IO | FredKind::Canceled | FredKind::Routing | FredKind::Protocol => Trouble::Gone,
-        FredKind::Parse | FredKind::NotFound => Trouble::Unread,
+        FredKind::Timeout => Cause::Late,
+        FredKind::Backpressure => Cause::Full,
+        FredKind::IO | FredKind::Canceled | FredKind::Routing | FredKind::Protocol => {
+            Cause::GivenUp
+        }
+        FredKind::Parse | FredKind::NotFound => Cause::Unread,
         // What becomes of commands whose client has no task any more has no kind of its own.
-        FredKind::Unknown if TASKLESS.contains(&error.details()) => Trouble::Gone,
-        _ => Trouble::Mistake,
+        FredKind::Unknown if TASKLESS.contains(&error.details()) => Cause::GivenUp,
+        _ => Cause::Mistake,
     }
 }
 
@@ -161,8 +145,8 @@ mod tests {
     // P156, P164
     #[test]
     fn errors_are_judged_by_their_first_word_and_else_by_kind() {
-        let rejected = |kind, code: &str| Trouble::Rejected(kind, code.to_owned());
-        let answered = |code: &str| Trouble::Answered(code.to_owned());
+        let rejected = |kind, code: &str| Cause::Condemned(kind, code.to_owned());
+        let answered = |code: &str| Cause::Answered(code.to_owned());
         for (kind, details, expected) in [
             (
                 FredKind::Unknown,
@@ -190,7 +174,7 @@ mod tests {
                 rejected(ErrorKind::ReadOnly, "UNBLOCKED"),
             ),
             // It ends the client, and speaks for commands that may have been applied.
-            (FredKind::Cluster, "CLUSTERDOWN Hash slot", Trouble::Gone),
+            (FredKind::Cluster, "CLUSTERDOWN Hash slot", Cause::GivenUp),
             (
                 FredKind::Cluster,
                 "MOVED 3999 127.0.0.1:6381",
@@ -212,35 +196,31 @@ mod tests {
                 answered("WRONGTYPE"),
             ),
             (FredKind::Unknown, "ERR syntax error", answered("ERR")),
-            (FredKind::IO, "Connection closed.", Trouble::Gone),
-            (FredKind::IO, "OS error", Trouble::Gone),
+            (FredKind::IO, "Connection closed.", Cause::GivenUp),
+            (FredKind::IO, "OS error", Cause::GivenUp),
             (
                 FredKind::Canceled,
                 "Connection closed unexpectedly.",
-                Trouble::Gone,
+                Cause::GivenUp,
             ),
-            (FredKind::Unknown, "channel closed", Trouble::Gone),
+            (FredKind::Unknown, "channel closed", Cause::GivenUp),
             (
                 FredKind::Unknown,
                 "Client is not initialized.",
-                Trouble::Gone,
+                Cause::GivenUp,
             ),
-            (FredKind::Timeout, "Request timed out.", Trouble::Late),
-            (FredKind::Backpressure, "", Trouble::Full),
-            (FredKind::Parse, "Could not convert to u64", Trouble::Unread),
-            (FredKind::NotFound, "Cannot parse nil", Trouble::Unread),
-            (FredKind::InvalidArgument, "Missing keys", Trouble::Mistake),
-            (
-                FredKind::Unknown,
-                "the caller's own words",
-                Trouble::Mistake,
-            ),
-            (FredKind::Unknown, "", Trouble::Mistake),
+            (FredKind::Timeout, "Request timed out.", Cause::Late),
+            (FredKind::Backpressure, "", Cause::Full),
+            (FredKind::Parse, "Could not convert to u64", Cause::Unread),
+            (FredKind::NotFound, "Cannot parse nil", Cause::Unread),
+            (FredKind::InvalidArgument, "Missing keys", Cause::Mistake),
+            (FredKind::Unknown, "the caller's own words", Cause::Mistake),
+            (FredKind::Unknown, "", Cause::Mistake),
         ] {
-            assert_eq!(of(&error(kind, details), false), expected, "{details}");
+            assert_eq!(cause(&error(kind, details), false), expected, "{details}");
         }
         let readonly = error(FredKind::Unknown, "READONLY You can't write");
-        assert_eq!(of(&readonly, true), answered("READONLY"));
+        assert_eq!(cause(&readonly, true), answered("READONLY"));
     }
 
     // P161, P164

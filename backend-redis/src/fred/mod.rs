@@ -15,7 +15,6 @@ mod connection;
 mod dedicated;
 mod errors;
 mod judge;
-mod listen;
 mod state;
 mod subscriptions;
 

@@ -11,32 +11,29 @@ use std::time::Duration;
 
 use backend_api::{Error, ErrorKind};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ProtocolVersion, RedisConnectionInfo, RedisError};
+use redis::{AsyncConnectionConfig, ProtocolVersion, PushKind, RedisConnectionInfo, RedisError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 
 use crate::address::Address;
 use crate::options::Options;
 use crate::redis_rs::errors;
-use crate::redis_rs::wire::{Sieve, of_push};
 use crate::stream::{self, Tcp};
-use crate::subscriptions::OnMessage;
+use crate::subscriptions::Server;
 use crate::target::Target;
 
 /// The future that moves the bytes of one socket. The socket lives exactly as long as it.
 pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Called once when a RESP3 socket says that it is gone.
-pub(crate) type OnDisconnect = Arc<dyn Fn() + Send + Sync>;
+/// Called when something is said. It must not wait.
+type Tell = Arc<dyn Fn() + Send + Sync>;
 
-/// What is called when something comes in that is no answer.
+/// What is called when something comes in that is no answer: with RESP3 alone.
 #[derive(Clone, Default)]
 pub(crate) struct Listener {
-    disconnect: Option<OnDisconnect>,
-    message: Option<OnMessage>,
-    maintenance: Option<Arc<dyn Fn() + Send + Sync>>,
-    /// Where messages would need a socket that does nothing else, there are none.
-    pushes_only: bool,
+    disconnect: Option<Tell>,
+    message: Option<Tell>,
+    maintenance: Option<Tell>,
 }
 
 /// What a server calls out when it, or the part of it that answers here, is about to move or to fail over. What it calls out
@@ -57,38 +54,24 @@ impl Listener {
         self
     }
 
-    /// For a socket that subscribes: with RESP2 nothing else can be done on it.
-    pub(crate) fn messages(tell: OnMessage) -> Self {
+    /// For a socket that asks and is told things besides: `tell` is called with each message that is published to it.
+    #[cfg(feature = "sentinel")]
+    pub(crate) fn messages(tell: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
-            message: Some(tell),
+            message: Some(Arc::new(tell)),
             ..Self::default()
         }
     }
 
-    /// For a socket that asks and is told things besides. With RESP2 it is told nothing.
-    #[cfg(feature = "sentinel")]
-    pub(crate) fn pushes(tell: OnMessage) -> Self {
-        Self {
-            pushes_only: true,
-            ..Self::messages(tell)
-        }
-    }
-
-    fn hear(&self, push: redis::PushInfo) {
-        if push.kind == redis::PushKind::Disconnection {
-            if let Some(tell) = &self.disconnect {
-                tell();
-            }
-        } else if let redis::PushKind::Other(word) = &push.kind {
-            if let Some(tell) = &self.maintenance
-                && MAINTENANCE.contains(&word.as_str())
-            {
-                tell();
-            }
-        } else if let Some(tell) = &self.message
-            && let Some(message) = of_push(push)
-        {
-            tell(message);
+    fn hear(&self, kind: &PushKind) {
+        let tell = match kind {
+            PushKind::Disconnection => &self.disconnect,
+            PushKind::Message => &self.message,
+            PushKind::Other(word) if MAINTENANCE.contains(&word.as_str()) => &self.maintenance,
+            _ => return,
+        };
+        if let Some(tell) = tell {
+            tell();
         }
     }
 }
@@ -114,6 +97,14 @@ impl Connector {
     #[cfg(feature = "sentinel")]
     pub(crate) fn is_old(&self) -> bool {
         self.old.load(Ordering::Relaxed)
+    }
+
+    /// The server, for sockets that are not redis-rs's.
+    pub(crate) fn server(&self) -> Server {
+        Server {
+            target: self.target.clone(),
+            tcp: self.tcp,
+        }
     }
 
     /// Opens a socket. Commands on it wait `response_timeout` at most; without one the caller bounds them.
@@ -159,14 +150,12 @@ impl Connector {
         if protocol == ProtocolVersion::RESP3 {
             let listener = listener.clone();
             let config = config.set_push_sender(move |push: redis::PushInfo| {
-                listener.hear(push);
+                listener.hear(&push.kind);
                 Ok::<(), ()>(())
             });
-            return self.dial_with(protocol, config, None, maintenance).await;
+            return self.dial_with(protocol, config, maintenance).await;
         }
-        let sift = listener.message.clone();
-        let sift = sift.filter(|_| !listener.pushes_only);
-        self.dial_with(protocol, config, sift, false).await
+        self.dial_with(protocol, config, false).await
     }
 
     /// The socket to a node of a cluster, with what redis-rs wants to hear of it.
@@ -175,10 +164,7 @@ impl Connector {
         &self,
         config: AsyncConnectionConfig,
     ) -> Result<(MultiplexedConnection, Driver), Error> {
-        match self
-            .dial_with(ProtocolVersion::RESP3, config, None, false)
-            .await
-        {
+        match self.dial_with(ProtocolVersion::RESP3, config, false).await {
             Ok(opened) => Ok(opened),
             Err(Failure::Error(error)) => Err(error),
             Err(Failure::Old) => Err(Error::new(
@@ -195,22 +181,19 @@ impl Connector {
         &self,
         protocol: ProtocolVersion,
         config: AsyncConnectionConfig,
-        sift: Option<OnMessage>,
         maintenance: bool,
     ) -> Result<(MultiplexedConnection, Driver), Failure> {
         let address = &self.target.address;
         match address {
             Address::Tcp(host, port) => {
                 let stream = self.tcp.connect(host, *port, address).await?;
-                self.handshake(protocol, config, sift, maintenance, stream)
-                    .await
+                self.handshake(protocol, config, maintenance, stream).await
             }
             #[cfg(feature = "tls")]
             Address::Tls(host, port) => {
                 let stream = self.tcp.connect(host, *port, address).await?;
                 let stream = crate::stream::tls::wrap(host, stream, &self.target).await?;
-                self.handshake(protocol, config, sift, maintenance, stream)
-                    .await
+                self.handshake(protocol, config, maintenance, stream).await
             }
             #[cfg(not(feature = "tls"))]
             Address::Tls(..) => Err(Failure::Error(crate::target::without_tls())),
@@ -220,8 +203,7 @@ impl Connector {
                 let stream = UnixStream::connect(path)
                     .await
                     .map_err(|error| stream::of_io(&error, address))?;
-                self.handshake(protocol, config, sift, maintenance, stream)
-                    .await
+                self.handshake(protocol, config, maintenance, stream).await
             }
         }
     }
@@ -230,7 +212,6 @@ impl Connector {
         &self,
         protocol: ProtocolVersion,
         config: AsyncConnectionConfig,
-        sift: Option<OnMessage>,
         maintenance: bool,
         stream: S,
     ) -> Result<(MultiplexedConnection, Driver), Failure>
@@ -239,10 +220,7 @@ impl Connector {
     {
         let info = self.login(protocol);
         let with_password = self.target.password.is_some();
-        let opened = match sift {
-            None => open_over(&info, stream, config).await,
-            Some(tell) => open_over(&info, Sieve::new(stream, tell), config).await,
-        };
+        let opened = open_over(&info, stream, config).await;
         let (connection, driver) = opened.map_err(|error| {
             if protocol == ProtocolVersion::RESP3 && is_old(&error) {
                 Failure::Old

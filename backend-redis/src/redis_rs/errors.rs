@@ -9,6 +9,7 @@ use backend_api::{Error, ErrorKind, Fate};
 use redis::{RedisError, ServerError, ServerErrorKind};
 
 use crate::address::Address;
+use crate::failures::{self, Cause, Sent, Work};
 use crate::server_errors;
 
 /// Puts one of our errors into the driver's type, so that it passes through redis-rs's traits. Found again by [`cause`].
@@ -47,22 +48,19 @@ pub(crate) fn fate(error: &RedisError) -> Option<Fate> {
     if let Some(ours) = cause(error) {
         return ours.fate();
     }
-    let refused = match error.kind() {
-        // Never sent.
-        redis::ErrorKind::Client | redis::ErrorKind::InvalidClientConfig => true,
+    let answered = || Cause::Answered(error.code().unwrap_or_default().to_owned());
+    // Of a pipeline others were applied; only the error of a single command has a source.
+    let single = error.source().and_then(|source| source.downcast_ref());
+    let (cause, sent) = match error.kind() {
+        redis::ErrorKind::Client | redis::ErrorKind::InvalidClientConfig => {
+            (Cause::Mistake, Sent::Nothing)
+        }
         // EXEC refused the whole.
-        redis::ErrorKind::Server(ServerErrorKind::ExecAbort) => true,
-        // Of a pipeline others were applied; only the error of a single command has a source.
-        _ => error
-            .source()
-            .and_then(|source| source.downcast_ref())
-            .is_some_and(is_refusal),
+        redis::ErrorKind::Server(ServerErrorKind::ExecAbort) => (answered(), Sent::Alone),
+        _ if single.is_some_and(is_refusal) => (answered(), Sent::Alone),
+        _ => (answered(), Sent::Perhaps),
     };
-    Some(if refused {
-        Fate::NotApplied
-    } else {
-        Fate::MayHaveBeenApplied
-    })
+    failures::fate(&cause, sent, Work::Writes)
 }
 
 /// The codes with which Redis refuses a command, beside those that redis-rs knows by a kind.

@@ -1,8 +1,8 @@
 //! The shared socket that a connection has at present, and whether a member that is several servers is finding another.
 //!
 //! A plain member has one socket, and its end is the end of the connection. Where the member follows its master
-//! (see [`place`](crate::place)), the socket may be replaced within the connection: the *revision* counts them. Revision and
-//! end are one number, so that whoever reads it never sees one socket's end as another's.
+//! (see [`place`](crate::place)), the socket may be replaced within the connection: the *revision* counts them. An end is
+//! always that of a certain revision, so that nobody takes one socket's end for another's.
 //!
 //! Nothing here decides when to leave a socket. Never to come in: a task, a dial.
 
@@ -11,20 +11,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[cfg(any(feature = "sentinel", feature = "cluster"))]
 use std::time::Duration;
 
+use backend_api::{Error, ErrorKind};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::address::Address;
 use crate::redis_rs::connect::Connector;
 use crate::redis_rs::link::Link;
+use crate::subscriptions::{Listen, Server};
 
 /// A master that was just found to be well is not doubted again for this long: what fails meanwhile is the breaker's.
 #[cfg(any(feature = "sentinel", feature = "cluster"))]
 const CLEARED: Duration = Duration::from_secs(1);
 
 pub(crate) struct Line {
-    /// Twice the revision, and one more once that socket has ended.
-    state: AtomicU64,
+    /// The number of the present socket.
+    revision: AtomicU64,
+    /// How many sockets have ended: those with a smaller number.
+    ended: AtomicU64,
     retired: AtomicBool,
     now: Mutex<Now>,
     phase: watch::Sender<Phase>,
@@ -71,7 +75,8 @@ impl Line {
             mood: Mood::Well,
         };
         Self {
-            state: AtomicU64::new(0),
+            revision: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
             retired: AtomicBool::new(false),
             now: Mutex::new(Now {
                 revision: 0,
@@ -98,14 +103,18 @@ impl Line {
         locked(&self.now).address.clone()
     }
 
-    /// The number of the present socket, and whether it is gone.
-    pub(crate) fn state(&self) -> (u64, bool) {
-        let state = self.state.load(Ordering::Acquire);
-        (state >> 1, state & 1 == 1)
+    /// The number of the present socket.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
+    }
+
+    /// The socket of this revision is gone.
+    pub(crate) fn is_over(&self, revision: u64) -> bool {
+        self.ended.load(Ordering::Acquire) > revision
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.state().1
+        self.is_over(self.revision())
     }
 
     pub(crate) fn is_retired(&self) -> bool {
@@ -118,7 +127,7 @@ impl Line {
         if now.revision != revision || self.has_ended() {
             return false;
         }
-        self.state.store(revision << 1 | 1, Ordering::Release);
+        self.ended.store(revision + 1, Ordering::Release);
         self.phase.send_replace(Phase {
             revision,
             mood: Mood::Gone,
@@ -128,7 +137,7 @@ impl Line {
 
     /// The engine ends the connection. What had ended by itself was lost: that is what its operations are told.
     pub(crate) fn retire(&self) {
-        let revision = self.state().0;
+        let revision = self.revision();
         if !self.has_ended() || self.follows {
             self.retired.store(true, Ordering::Release);
         }
@@ -146,7 +155,7 @@ impl Line {
             address: connector.target.address.clone(),
             connector: Some(connector),
         };
-        self.state.store(revision << 1, Ordering::Release);
+        self.revision.store(revision, Ordering::Release);
         self.phase.send_replace(Phase {
             revision,
             mood: Mood::Well,
@@ -163,7 +172,7 @@ impl Line {
         }
         now.revision += 1;
         let revision = now.revision;
-        self.state.store(revision << 1, Ordering::Release);
+        self.revision.store(revision, Ordering::Release);
         self.phase.send_replace(Phase {
             revision,
             mood: Mood::Well,
@@ -228,6 +237,42 @@ impl Line {
     async fn until(&self, condition: impl Fn(&Phase) -> bool) {
         // The sender is part of `self`, so it does not close meanwhile.
         let _ = self.phases().wait_for(condition).await;
+    }
+}
+
+/// The subscriptions of a connection are listened to at whichever server it leads to.
+impl Listen for Line {
+    fn address(&self) -> Address {
+        self.address()
+    }
+
+    fn server(&self) -> Result<Server, Error> {
+        let now = self.now();
+        match now.connector {
+            Some(connector) => Ok(connector.server()),
+            None => {
+                let address = now.address;
+                let text =
+                    format!("{address} is a cluster, on which subscriptions are not offered");
+                Err(Error::new(ErrorKind::Unsupported, text))
+            }
+        }
+    }
+
+    fn revision(&self) -> u64 {
+        self.revision()
+    }
+
+    async fn left(&self, revision: u64) {
+        match self.follows() {
+            true => self.left(revision).await,
+            // Its end is the end of the connection.
+            false => std::future::pending().await,
+        }
+    }
+
+    async fn newer(&self, revision: u64) {
+        self.newer(revision).await;
     }
 }
 

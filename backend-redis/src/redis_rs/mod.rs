@@ -24,7 +24,6 @@ mod line;
 mod link;
 mod topology;
 mod values;
-mod wire;
 
 pub use backend::{Redis, RedisBuilder};
 pub use client::FailoverConnection;

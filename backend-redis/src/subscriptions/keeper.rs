@@ -2,8 +2,8 @@
 //!
 //! Level-triggered: it compares what the server has confirmed with what is wanted, sends the difference, and looks again.
 //! Whatever raced a switch is therefore on the new side exactly once, or gone. The socket is opened when there is
-//! something to subscribe to, lives inside this task and ends with it; every step is bounded. Which driver opens it is not
-//! known here: see [`link`](super::link).
+//! something to subscribe to, lives inside this task and ends with it; every step is bounded. Which driver the
+//! connection belongs to is not known here: see [`listen`](super::listen).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,8 +16,12 @@ use tokio::time::{Instant, MissedTickBehavior, sleep, sleep_until, timeout};
 
 use super::agreement::Role;
 use super::feed::Feed;
-use super::link::{Broken, Link, Listen, OnMessage, Refused};
+use super::listen::Listen;
+use super::socket::{self, Socket};
 use super::topic::{Kind, Published, Topic};
+use super::wire::{Broken, End, OnMessage, Refused};
+use crate::failures::{self, Cause, Failure, Member, Sent, Verdict, Work};
+use crate::options::Replay;
 use crate::settings::Settings;
 
 /// The first pause before something that failed is tried again; it doubles up to the last.
@@ -99,12 +103,13 @@ impl<L: Listen> Keeper<L> {
                 self.signals.notice(what, text(&error));
             }
             let revision = self.connector.revision();
-            let Err((what, error)) = self.session(&mut roles, &mut versions, &mut course).await
+            let Err((what, trouble)) = self.session(&mut roles, &mut versions, &mut course).await
             else {
                 continue;
             };
+            let error = trouble.error;
             self.feed.agreement().fail(role, error.clone());
-            if matches!(error.kind(), ErrorKind::Lost | ErrorKind::Timeout) {
+            if trouble.member == Member::Suspect {
                 self.signals.suspect();
             }
             course.untold = Some((what, error));
@@ -125,12 +130,13 @@ impl<L: Listen> Keeper<L> {
         roles: &mut watch::Receiver<Role>,
         versions: &mut watch::Receiver<u64>,
         course: &mut Course,
-    ) -> Result<(), (&'static str, Error)> {
+    ) -> Result<(), (&'static str, Trouble)> {
         let heard = Arc::<AtomicU64>::default();
         let now = self.connector.revision();
-        let opening = self
-            .connector
-            .listen(self.operation, self.listener(heard.clone()));
+        let opening = async {
+            let server = self.connector.server()?;
+            socket::open(&server, self.operation, self.listener(heard.clone())).await
+        };
         let opened = timeout(self.open, opening).await.unwrap_or_else(|_late| {
             let address = self.connector.address();
             let text = format!(
@@ -139,14 +145,18 @@ impl<L: Listen> Keeper<L> {
             );
             Err(Error::new(ErrorKind::Timeout, text))
         });
-        let (link, moving) = opened.map_err(|error| (super::RESUBSCRIBE_FAILED, error))?;
-        let converse = self.converse(link, roles, versions, course, &heard);
+        let (socket, moving) = opened.map_err(|error| {
+            let verdict = judged(&Cause::NoSocket(error.kind()), Sent::Nothing);
+            let member = verdict.member;
+            (super::RESUBSCRIBE_FAILED, Trouble { error, member })
+        })?;
+        let converse = self.converse(socket, roles, versions, course, &heard);
         tokio::select! {
             biased;
-            () = moving => Err((super::PUBSUB_LOST, self.ended())),
+            end = moving => Err((super::PUBSUB_LOST, self.ended(end))),
             // The member has another master, or is looking for one.
-            () = self.connector.left(now) => Err((super::PUBSUB_LOST, self.ended())),
-            end = converse => end.map_err(|error| (super::PUBSUB_LOST, error)),
+            () = self.connector.left(now) => Err((super::PUBSUB_LOST, self.ended(End::Closed))),
+            end = converse => end.map_err(|trouble| (super::PUBSUB_LOST, trouble)),
         }
     }
 
@@ -169,12 +179,12 @@ impl<L: Listen> Keeper<L> {
     /// Brings the server into agreement, and again whenever something changes. `Ok` once it is left.
     async fn converse(
         &self,
-        mut link: L::Link,
+        mut socket: Socket,
         roles: &mut watch::Receiver<Role>,
         versions: &mut watch::Receiver<u64>,
         course: &mut Course,
         heard: &AtomicU64,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Trouble> {
         let mut known = Known::default();
         let mut beat = tokio::time::interval_at(Instant::now() + self.heartbeat, self.heartbeat);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -182,7 +192,7 @@ impl<L: Listen> Keeper<L> {
             let role = *roles.borrow_and_update();
             // Before the difference is taken, which is then at least as new.
             let version = *versions.borrow_and_update();
-            self.agree(&mut link, role, &mut known).await?;
+            self.agree(&mut socket, role, &mut known).await?;
             if role == Role::Silent {
                 return Ok(());
             }
@@ -202,18 +212,23 @@ impl<L: Listen> Keeper<L> {
             tokio::select! {
                 changed = roles.changed() => if changed.is_err() { return Ok(()) },
                 changed = versions.changed() => if changed.is_err() { return Ok(()) },
-                _ = beat.tick() => self.ping(&mut link, heard).await?,
+                _ = beat.tick() => self.ping(&mut socket, heard).await?,
                 () = sleep_until(again.unwrap_or_else(Instant::now)), if again.is_some() => {}
             }
         }
     }
 
-    async fn agree(&self, link: &mut L::Link, role: Role, known: &mut Known) -> Result<(), Error> {
+    async fn agree(
+        &self,
+        socket: &mut Socket,
+        role: Role,
+        known: &mut Known,
+    ) -> Result<(), Trouble> {
         let registry = self.feed.registry();
         let difference = registry.difference(role == Role::Heard, &known.confirmed);
         for some in difference.remove.chunks(AT_ONCE) {
             // A server that refuses to forget is told by the end of its socket.
-            let answers = link.ask(leave_word, some).await;
+            let answers = socket.ask(leave_word, some).await;
             let answers = answers.map_err(|broken| self.broken(broken))?;
             for (topic, answer) in some.iter().zip(answers) {
                 answer.map_err(|refused| self.refusal(topic, &refused))?;
@@ -229,7 +244,7 @@ impl<L: Listen> Keeper<L> {
         };
         let add: Vec<Topic> = difference.add.into_iter().filter(due).collect();
         for some in add.chunks(AT_ONCE) {
-            let answers = link.ask(join_word, some).await;
+            let answers = socket.ask(join_word, some).await;
             let answers = answers.map_err(|broken| self.broken(broken))?;
             self.take(some, answers, known);
         }
@@ -242,7 +257,7 @@ impl<L: Listen> Keeper<L> {
         for (topic, answer) in topics.iter().zip(answers) {
             let before = known.refused.remove(topic);
             if let Err(answer) = answer {
-                let error = self.refusal(topic, &answer);
+                let error = self.refusal(topic, &answer).error;
                 // Whoever subscribes for the first time is answered, and needs no event.
                 if before.is_none() && registry.is_established(topic) {
                     refused.get_or_insert((0, error.clone())).0 += 1;
@@ -272,37 +287,41 @@ impl<L: Listen> Keeper<L> {
     }
 
     /// Whether anybody is there. Messages that come in are an answer too: behind many of them the real one may be late.
-    async fn ping(&self, link: &mut L::Link, heard: &AtomicU64) -> Result<(), Error> {
+    async fn ping(&self, socket: &mut Socket, heard: &AtomicU64) -> Result<(), Trouble> {
         let before = heard.load(Ordering::Relaxed);
-        match link.ping().await {
+        match socket.ping().await {
             Err(Broken::Late) if heard.load(Ordering::Relaxed) != before => Ok(()),
             answer => answer.map_err(|broken| self.broken(broken)),
         }
     }
 
-    fn broken(&self, broken: Broken) -> Error {
+    fn broken(&self, broken: Broken) -> Trouble {
         match broken {
             Broken::Late => {
                 let address = self.connector.address();
                 let text = format!("{address} is silent on its pub/sub connection");
-                Error::new(ErrorKind::Timeout, text)
+                trouble(&Cause::Late, Sent::Perhaps, text)
             }
-            Broken::Ended => self.ended(),
+            Broken::Ended => self.ended(End::Closed),
         }
     }
 
-    fn ended(&self) -> Error {
+    fn ended(&self, end: End) -> Trouble {
         let address = self.connector.address();
-        let text = format!("the pub/sub connection to {address} ended");
-        Error::new(ErrorKind::Lost, text)
+        match end {
+            End::Closed => {
+                let text = format!("the pub/sub connection to {address} ended");
+                trouble(&Cause::Ended, Sent::Perhaps, text)
+            }
+            End::Unusable(why) => {
+                let text = format!("{address} {why} on its pub/sub connection, which is closed");
+                trouble(&Cause::Unreadable, Sent::Perhaps, text)
+            }
+        }
     }
 
     /// The server's own words do not quote what it was sent beyond the name of a command.
-    fn refusal(&self, topic: &Topic, refused: &Refused) -> Error {
-        let kind = match &*refused.code {
-            "NOPERM" => ErrorKind::Auth,
-            _ => ErrorKind::Unsupported,
-        };
+    fn refusal(&self, topic: &Topic, refused: &Refused) -> Trouble {
         let details = refused
             .details
             .as_deref()
@@ -314,10 +333,40 @@ impl<L: Listen> Keeper<L> {
             join_word(topic.kind),
             refused.code
         );
-        Error::new(kind, text)
+        let Trouble { error, member } =
+            trouble(&Cause::Answered(refused.code.clone()), Sent::Alone, text);
+        let error = error
             .with_member(&self.feed.agreement().origin().member)
-            .with_operation(join_word(topic.kind))
+            .with_operation(join_word(topic.kind));
+        Trouble { error, member }
     }
+}
+
+/// What went wrong, and what that says about the member.
+struct Trouble {
+    error: Error,
+    member: Member,
+}
+
+fn trouble(cause: &Cause, sent: Sent, text: String) -> Trouble {
+    let verdict = judged(cause, sent);
+    Trouble {
+        error: Error::new(verdict.kind, text),
+        member: verdict.member,
+    }
+}
+
+fn judged(cause: &Cause, sent: Sent) -> Verdict {
+    failures::judge(&Failure {
+        cause,
+        sent,
+        socket: failures::Socket::Subscriptions,
+        work: Work::Reads,
+        // It is always tried again.
+        replay: Replay::All,
+        retired: false,
+        excused: false,
+    })
 }
 
 fn text(error: &Error) -> String {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Messages, Subscriptions       registry              feed                      keeper
-//!  (the application's)    -->  what is wanted  <--  one connection's part  <--  its socket, through a driver
+//!  (the application's)    -->  what is wanted  <--  one connection's part  <--  its socket
 //!                         <--  messages                                    <--
 //! ```
 //!
@@ -23,11 +23,14 @@
 
 mod agreement;
 mod feed;
+mod frames;
 mod keeper;
-mod link;
+mod listen;
 mod messages;
 mod registry;
+mod socket;
 mod topic;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,11 +40,10 @@ use backend_api::{Error, ErrorKind};
 pub(crate) use agreement::Origin;
 pub(crate) use feed::Feed;
 pub(crate) use keeper::Keeper;
-pub(crate) use link::{Broken, Link, Listen, Moving, OnMessage, Refused};
+pub(crate) use listen::{Listen, Server};
 pub use messages::{Messages, Subscriptions};
 pub(crate) use registry::Registry;
 pub use topic::{Delivery, Message};
-pub(crate) use topic::{Kind, Published, Topic};
 
 /// Subscriptions that are wanted are not there, and it is tried again.
 const RESUBSCRIBE_FAILED: &str = "resubscribe_failed";

@@ -9,8 +9,9 @@ use backend_api::{Lease, Outcome};
 use redis::RedisResult;
 
 use super::FailoverConnection;
-use super::judge::{Failed, Socket};
+use super::judge::Failed;
 use super::work::Work;
+use crate::failures::Socket;
 use crate::redis_rs::connection::Connection;
 use crate::redis_rs::dedicated;
 
@@ -40,7 +41,7 @@ impl FailoverConnection {
         lease: Lease<Connection>,
     ) -> Result<RedisResult<W::Answer>, Failed<W::Answer>> {
         let margin = lease.connection().operation();
-        let (revision, _gone) = lease.connection().line().state();
+        let revision = lease.connection().line().revision();
         let mut lease = Waiting(Some(lease));
         let mut socket = match lease.connection().dedicated().await {
             Ok(socket) => socket,
@@ -49,19 +50,17 @@ impl FailoverConnection {
         let limit = own_time.map(|time| time.saturating_add(margin));
         let answer = dedicated::bounded(limit, work.send(&mut socket.link)).await;
         let lease = lease.done();
-        match self.trouble(work, &answer) {
+        match self.cause_of(work, &answer) {
             None => {
                 lease.connection().keep(socket);
                 lease.finish(Outcome::Success);
                 Ok(answer)
             }
-            Some(trouble) => Err(self.judge_on(revision).failed(
-                work,
-                lease,
-                Socket::Dedicated,
-                &trouble,
-                answer,
-            )),
+            Some(cause) => {
+                Err(self
+                    .judge_on(revision)
+                    .failed(work, lease, Socket::Dedicated, &cause, answer))
+            }
         }
     }
 }

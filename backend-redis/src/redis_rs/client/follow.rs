@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use backend_api::{Epoch, Lease};
+use backend_api::Lease;
 
+use super::scan::Turn;
 use crate::redis_rs::connection::Connection;
 use crate::redis_rs::line::{Line, Mood};
 use crate::retry::Within;
@@ -35,9 +36,10 @@ impl Within for Follow {
     }
 }
 
-/// What a cursor is good for: one server's turn as the active. The turns of the servers within a member count too; the first
-/// of all is 1, as the first epoch.
-pub(super) fn turn(lease: &Lease<Connection>) -> Epoch {
-    let (revision, _gone) = lease.connection().line().state();
-    Epoch(lease.epoch().0 | revision << 40)
+/// In which turn the leased connection is. The turns of the servers within a member count too.
+pub(super) fn turn(lease: &Lease<Connection>) -> Turn {
+    Turn {
+        epoch: lease.epoch(),
+        revision: lease.connection().line().revision(),
+    }
 }

@@ -1,11 +1,12 @@
-//! What follows from an attempt that failed: what the engine is told, what the caller is told, and whether the work may
-//! run again on the next active.
+//! An attempt that failed: its cause goes into the table of [`failures`](crate::failures), and what comes out is told to the
+//! engine and to the caller.
 
-use backend_api::{Error, ErrorKind, Fate, Lease, Outcome};
+use backend_api::{Error, ErrorKind, Fate, Lease};
 use redis::RedisResult;
 
 use super::follow::Follow;
-use super::work::{Trouble, Work};
+use super::work::Work;
+use crate::failures::{self, Cause, Failure, Member, Sent, Socket};
 use crate::options::Replay;
 use crate::redis_rs::commands::Commands;
 use crate::redis_rs::connection::Connection;
@@ -20,14 +21,6 @@ pub(super) struct Failed<A> {
     pub(super) past: Past,
     /// The member may find itself another socket.
     pub(super) follow: Option<Follow>,
-}
-
-/// On which socket it was tried.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Socket {
-    Shared,
-    /// Its end says nothing certain about the shared one, and what blocked there does not run again.
-    Dedicated,
 }
 
 /// What a verdict depends on besides the attempt.
@@ -45,93 +38,88 @@ impl Judge<'_> {
         work: &W,
         lease: Lease<Connection>,
         socket: Socket,
-        trouble: &Trouble,
+        cause: &Cause,
         answer: RedisResult<W::Answer>,
     ) -> Failed<W::Answer> {
         let epoch = lease.epoch();
         let connection = lease.connection().clone();
-        let doubtful = matches!(trouble, Trouble::Late) && !connection.is_retired();
+        let retired = connection.is_retired();
         let follow = Follow::of(&connection, self.revision);
         // Another server of the member may be the master by now. Until that is clear, it is nothing against the member.
         let excused = follow.is_some()
-            && !matches!(trouble, Trouble::Mistake)
-            && !connection.is_retired()
-            && self.doubt(&connection, trouble);
-        let (answer, again) = match trouble {
-            Trouble::Mistake => {
-                lease.finish(Outcome::Neutral);
-                (answer, false)
-            }
-            Trouble::Rejected(kind, said) => {
-                let reason =
-                    server_errors::condemnation(*kind, said.code()).with_operation(work.name());
-                if excused {
-                    lease.finish(Outcome::Neutral);
-                } else {
-                    connection.signals().condemned(reason);
-                    lease.finish(Outcome::Failure);
+            && *cause != Cause::Mistake
+            && !retired
+            && self.doubt(&connection, cause);
+        let verdict = failures::judge(&Failure {
+            cause,
+            sent: match cause {
+                Cause::Mistake => Sent::Nothing,
+                Cause::Condemned(..) => work.refused(&answer, self.commands),
+                _ => Sent::Perhaps,
+            },
+            socket,
+            work: self.kind_of(work),
+            replay: self.replay,
+            retired,
+            excused,
+        });
+        let about = |reason: Error| reason.with_operation(work.name());
+        let reason = match cause {
+            // The caller gets what the server or redis-rs itself said.
+            Cause::Mistake => None,
+            Cause::Condemned(kind, code) => {
+                if verdict.member == Member::Condemned {
+                    let reason = server_errors::condemnation(*kind, code);
+                    connection.signals().condemned(about(reason));
                 }
-                let again = work.untouched(&answer, self.commands);
-                (answer, again)
+                None
             }
-            Trouble::Gone | Trouble::Late => {
-                let retired = connection.is_retired();
-                let reason = match trouble {
-                    Trouble::Late if !retired => Self::late(&connection, socket),
-                    _ => connection.interrupted(),
+            Cause::Late if !retired => Some(Self::late(&connection, socket)),
+            _ => Some(connection.interrupted()),
+        };
+        if let Some(reason) = &reason
+            && verdict.member == Member::Lost
+        {
+            // Usually the driver said so already.
+            connection.signals().lost(reason.clone());
+        }
+        lease.finish(verdict.outcome());
+        let answer = match reason {
+            None => answer,
+            Some(reason) => {
+                let reason = about(reason).with_member(connection.signals().member());
+                let reason = match verdict.fate {
+                    None => reason,
+                    Some(fate) => reason.with_fate(fate),
                 };
-                let gone = matches!(trouble, Trouble::Gone) && socket == Socket::Shared;
-                if gone && !retired && follow.is_none() {
-                    // Usually the driver said so already.
-                    connection.signals().lost(reason.clone());
-                }
-                // A retired connection says nothing about its member: the engine ended it.
-                lease.finish(if retired || excused {
-                    Outcome::Neutral
-                } else {
-                    Outcome::Failure
-                });
-                let reads = work.reads(self.commands);
-                let again = socket == Socket::Shared
-                    && match self.replay {
-                        Replay::Never => false,
-                        Replay::Reads => reads,
-                        Replay::All => true,
-                    };
-                let reason = reason
-                    .with_member(connection.signals().member())
-                    .with_operation(work.name());
-                let reason = if reads {
-                    reason
-                } else {
-                    reason.with_fate(Fate::MayHaveBeenApplied)
-                };
-                (Err(errors::wrap(with_cause(reason, answer))), again)
+                Err(errors::wrap(with_cause(reason, answer)))
             }
         };
         Failed {
             answer,
-            past: Past {
-                epoch,
-                again,
-                unsent: false,
-                doubtful,
-            },
+            past: verdict.past(epoch),
             follow,
         }
     }
 
+    fn kind_of<W: Work>(&self, work: &W) -> failures::Work {
+        match work.reads(self.commands) {
+            true => failures::Work::Reads,
+            false => failures::Work::Writes,
+        }
+    }
+
     /// Whether the failure is the business of the member itself for now.
-    fn doubt(&self, connection: &Connection, trouble: &Trouble) -> bool {
+    fn doubt(&self, connection: &Connection, cause: &Cause) -> bool {
         let line = connection.line();
-        if line.state() != (self.revision, false) {
+        if line.revision() != self.revision || line.is_over(self.revision) {
             // That socket is gone already.
             return true;
         }
-        match trouble {
+        match cause {
             // Its end tells itself.
-            Trouble::Gone => true,
-            Trouble::Late => line.doubt_lateness(),
+            Cause::Ended => true,
+            Cause::Late => line.doubt_lateness(),
             _ => {
                 line.doubt();
                 true
@@ -139,38 +127,40 @@ impl Judge<'_> {
         }
     }
 
-    /// The connection could not even take it.
+    /// The connection could not even take it: `reason` says why, and `cause` what that is in the table.
     #[cold]
     pub(super) fn unsent<W: Work>(
         &self,
         work: &W,
         lease: Lease<Connection>,
+        socket: Socket,
+        cause: &Cause,
         reason: Error,
-        outcome: Outcome,
     ) -> Failed<W::Answer> {
         let epoch = lease.epoch();
-        let doubtful = reason.kind() == ErrorKind::Timeout;
-        let again = reason.kind() != ErrorKind::Unsupported;
         let follow = Follow::of(lease.connection(), self.revision);
-        let excused = follow.is_some() && outcome == Outcome::Failure;
-        let outcome = if excused && self.doubt(lease.connection(), &Trouble::Late) {
-            Outcome::Neutral
-        } else {
-            outcome
+        let mut failure = Failure {
+            cause,
+            sent: Sent::Nothing,
+            socket,
+            work: self.kind_of(work),
+            replay: self.replay,
+            retired: lease.connection().is_retired(),
+            excused: false,
         };
+        let mut verdict = failures::judge(&failure);
+        if follow.is_some() && verdict.member == Member::Failed {
+            failure.excused = self.doubt(lease.connection(), &Cause::Late);
+            verdict = failures::judge(&failure);
+        }
         let reason = reason
             .with_member(lease.member())
             .with_operation(work.name())
             .with_fate(Fate::NotApplied);
-        lease.finish(outcome);
+        lease.finish(verdict.outcome());
         Failed {
             answer: Err(errors::wrap(reason)),
-            past: Past {
-                epoch,
-                again,
-                unsent: again,
-                doubtful,
-            },
+            past: verdict.past(epoch),
             follow,
         }
     }
@@ -178,7 +168,7 @@ impl Judge<'_> {
     fn late(connection: &Connection, socket: Socket) -> Error {
         let bound = match socket {
             Socket::Shared => format!(" within {:?}", connection.operation()),
-            Socket::Dedicated => " in time".to_owned(),
+            _ => " in time".to_owned(),
         };
         Error::new(
             ErrorKind::Timeout,

@@ -21,6 +21,7 @@ use backend_api::{Error, ErrorKind, Fate, Generation, Lease, Outcome, Slot};
 use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
+use crate::failures::{Cause, Socket};
 use crate::options::{Options, Replay};
 use crate::redis_rs::commands::Commands;
 use crate::redis_rs::connection::Connection;
@@ -28,11 +29,11 @@ use crate::redis_rs::errors;
 use crate::redis_rs::link::Link;
 use crate::replication::Guard;
 use crate::subscriptions::Registry;
-use judge::{Judge, Socket};
+use judge::Judge;
 use pin::Pin;
 use route::Route;
 use watch::OnPin;
-use work::{Batch, Trouble, Work};
+use work::{Batch, Work};
 
 /// A connection to the active member, across switches. Cheap to clone; clones share nothing that they could wait for, so
 /// give each task its own.
@@ -157,14 +158,14 @@ impl FailoverConnection {
         lease: Lease<Connection>,
     ) -> RedisResult<W::Answer> {
         let answer = work.send(self.link(&lease)).await;
-        match self.trouble(&work, &answer) {
+        match self.cause_of(&work, &answer) {
             None => {
                 lease.finish(Outcome::Success);
                 answer
             }
-            Some(trouble) => {
+            Some(cause) => {
                 let judge = self.judge_on(self.revision());
-                let failed = judge.failed(&work, lease, Socket::Shared, &trouble, answer);
+                let failed = judge.failed(&work, lease, Socket::Shared, &cause, answer);
                 Box::pin(self.recover(work, failed, false)).await
             }
         }
@@ -227,7 +228,7 @@ impl FailoverConnection {
     /// The cached clone of the leased connection, made anew where another one is active now, or another socket of it.
     fn link(&mut self, lease: &Lease<Connection>) -> &mut Link {
         let generation = lease.generation();
-        let (revision, _gone) = lease.connection().line().state();
+        let revision = lease.connection().line().revision();
         if !matches!(&self.cached, Some(cached) if (cached.generation, cached.revision) == (generation, revision))
         {
             let now = lease.connection().line().now();
@@ -246,8 +247,8 @@ impl FailoverConnection {
     }
 
     /// What went wrong with the server, if something did.
-    fn trouble<W: Work>(&self, work: &W, answer: &RedisResult<W::Answer>) -> Option<Trouble> {
-        work.trouble(answer, self.shared.allow_replicas)
+    fn cause_of<W: Work>(&self, work: &W, answer: &RedisResult<W::Answer>) -> Option<Cause> {
+        work.cause(answer, self.shared.allow_replicas)
     }
 
     /// For what was sent on a socket of this revision, or could not be for the lack of a newer one.

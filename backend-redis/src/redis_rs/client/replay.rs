@@ -1,14 +1,16 @@
 //! One attempt, and the attempts after it on the next actives. How long one waits for those stands in
 //! [`retry`](crate::retry).
 
-use backend_api::{Epoch, Error, ErrorKind, Fate, Lease, Outcome};
+use backend_api::{Error, ErrorKind, Fate, Lease, Outcome};
 use redis::{RedisError, RedisResult};
 use tokio::time::Instant;
 
 use super::FailoverConnection;
 use super::follow::turn;
-use super::judge::{Failed, Socket};
+use super::judge::Failed;
+use super::scan::Turn;
 use super::work::Work;
+use crate::failures::{Cause, Socket};
 use crate::redis_rs::connection::Connection;
 use crate::redis_rs::errors;
 use crate::retry::{self, Next};
@@ -54,12 +56,12 @@ impl FailoverConnection {
                     .with_fate(Fate::NotApplied),
             )));
         }
-        let (revision, ended) = lease.connection().line().state();
-        if ended {
+        let revision = lease.connection().line().revision();
+        if lease.connection().line().is_over(revision) {
             // The engine is about to replace it. Sent now, the fate of a write would be unknown; so it is not.
             let reason = lease.connection().interrupted();
             let judge = self.judge_on(revision);
-            return Err(judge.unsent(work, lease, reason, Outcome::Neutral));
+            return Err(judge.unsent(work, lease, Socket::Shared, &Cause::AlreadyEnded, reason));
         }
         if scans && let Err(refused) = one_server(work, lease.connection()) {
             lease.finish(Outcome::Neutral);
@@ -67,7 +69,7 @@ impl FailoverConnection {
         }
         let turn = turn(&lease);
         let answer = work.send(self.link(&lease)).await;
-        match self.trouble(work, &answer) {
+        match self.cause_of(work, &answer) {
             None => {
                 if scans && let Ok(answer) = &answer {
                     self.note_cursors(work, answer, turn);
@@ -75,9 +77,9 @@ impl FailoverConnection {
                 lease.finish(Outcome::Success);
                 Ok(answer)
             }
-            Some(trouble) => {
+            Some(cause) => {
                 let judge = self.judge_on(self.revision());
-                Err(judge.failed(work, lease, Socket::Shared, &trouble, answer))
+                Err(judge.failed(work, lease, Socket::Shared, &cause, answer))
             }
         }
     }
@@ -140,7 +142,7 @@ impl FailoverConnection {
         }
     }
 
-    pub(super) fn check_cursors<W: Work>(&mut self, work: &W, now: Epoch) -> Result<(), Error> {
+    pub(super) fn check_cursors<W: Work>(&mut self, work: &W, now: Turn) -> Result<(), Error> {
         let mut verdict = Ok(());
         work.each(None, &mut |command, _answer| {
             if verdict.is_ok() {
@@ -150,7 +152,7 @@ impl FailoverConnection {
         verdict
     }
 
-    pub(super) fn note_cursors<W: Work>(&mut self, work: &W, answer: &W::Answer, now: Epoch) {
+    pub(super) fn note_cursors<W: Work>(&mut self, work: &W, answer: &W::Answer, now: Turn) {
         work.each(Some(answer), &mut |command, answer| {
             if let Some(answer) = answer {
                 self.shared

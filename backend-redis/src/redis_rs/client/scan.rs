@@ -20,8 +20,24 @@ use redis::{Cmd, Value};
 const SHARED: usize = 128;
 const OWN: usize = 8;
 
+/// What a cursor is good for: one server's turn as the active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) epoch: Epoch,
+    /// Which server of the member it was, where there are several: they are counted.
+    pub(super) revision: u64,
+}
+
+impl Turn {
+    /// No other server of the group was active before.
+    fn is_first(self) -> bool {
+        // The first epoch of a group has the number 1.
+        self.epoch.0 <= 1 && self.revision == 0
+    }
+}
+
 /// Cursor, command and key as one number, and the turn in which it was issued.
-type Issued = (u64, Epoch);
+type Issued = (u64, Turn);
 
 /// What one handle was told.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +49,7 @@ pub(super) struct Cursors(Mutex<VecDeque<Issued>>);
 
 impl Cursors {
     /// May this command run while `now` is active?
-    pub(super) fn check(&self, own: &mut Own, command: &Cmd, now: Epoch) -> Result<(), Error> {
+    pub(super) fn check(&self, own: &mut Own, command: &Cmd, now: Turn) -> Result<(), Error> {
         let Some(asked) = asked(command) else {
             return Ok(());
         };
@@ -42,17 +58,16 @@ impl Cursors {
         }
         let id = asked.identity(asked.cursor);
         if let Some(&(_, issued)) = own.0.iter().rev().find(|(known, _)| *known == id) {
-            own.0.retain(|(known, epoch)| *known != id || *epoch == now);
+            own.0.retain(|(known, turn)| *known != id || *turn == now);
             return if issued == now { Ok(()) } else { Err(moved()) };
         }
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = shared.len();
-        shared.retain(|(known, epoch)| *known != id || *epoch == now);
+        shared.retain(|(known, turn)| *known != id || *turn == now);
         if shared.len() < before {
             return Err(moved());
         }
-        // The first turn of a group has the number 1.
-        if now.0 <= 1 || shared.iter().any(|(known, _)| *known == id) {
+        if now.is_first() || shared.iter().any(|(known, _)| *known == id) {
             Ok(())
         } else {
             Err(moved())
@@ -60,7 +75,7 @@ impl Cursors {
     }
 
     /// Remembers what the server answered.
-    pub(super) fn note(&self, own: &mut Own, command: &Cmd, answer: &Value, now: Epoch) {
+    pub(super) fn note(&self, own: &mut Own, command: &Cmd, answer: &Value, now: Turn) {
         let (Some(asked), Value::Array(fields)) = (asked(command), answer) else {
             return;
         };
@@ -156,6 +171,13 @@ impl<'p> Words<'p> {
 mod tests {
     use super::*;
 
+    fn turn(epoch: u64) -> Turn {
+        Turn {
+            epoch: Epoch(epoch),
+            revision: 0,
+        }
+    }
+
     fn scan(cursor: u64) -> Cmd {
         redis::cmd("SCAN").cursor_arg(cursor).take()
     }
@@ -170,7 +192,7 @@ mod tests {
     fn a_cursor_stays_with_the_turn_that_issued_it() {
         let cursors = Cursors::default();
         let mut own = Own::default();
-        let (first, second) = (Epoch(1), Epoch(2));
+        let (first, second) = (turn(1), turn(2));
         cursors.check(&mut own, &scan(0), first).unwrap();
         cursors.note(&mut own, &scan(0), &answer(48), first);
         cursors.check(&mut own, &scan(48), first).unwrap();
@@ -180,25 +202,40 @@ mod tests {
     }
 
     #[test]
+    fn another_server_of_the_same_member_is_another_turn() {
+        let cursors = Cursors::default();
+        let mut own = Own::default();
+        let next = Turn {
+            revision: 1,
+            ..turn(1)
+        };
+        cursors.note(&mut own, &scan(0), &answer(48), turn(1));
+        let error = cursors.check(&mut own, &scan(48), next).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Moved);
+        // Nobody here knows where this one comes from, and turn(1) is over.
+        assert!(cursors.check(&mut own, &scan(9), next).is_err());
+    }
+
+    #[test]
     fn another_clone_knows_the_cursor_too_and_other_keys_do_not_mix() {
         let cursors = Cursors::default();
         let keyed = |key: &str, cursor: u64| redis::cmd("HSCAN").arg(key).arg(cursor).take();
-        cursors.note(&mut Own::default(), &keyed("a", 0), &answer(7), Epoch(1));
-        cursors.note(&mut Own::default(), &keyed("b", 0), &answer(7), Epoch(2));
+        cursors.note(&mut Own::default(), &keyed("a", 0), &answer(7), turn(1));
+        cursors.note(&mut Own::default(), &keyed("b", 0), &answer(7), turn(2));
         let mut other = Own::default();
-        cursors.check(&mut other, &keyed("b", 7), Epoch(2)).unwrap();
-        assert!(cursors.check(&mut other, &keyed("a", 7), Epoch(2)).is_err());
+        cursors.check(&mut other, &keyed("b", 7), turn(2)).unwrap();
+        assert!(cursors.check(&mut other, &keyed("a", 7), turn(2)).is_err());
     }
 
     #[test]
     fn an_unknown_cursor_passes_only_before_the_first_switch() {
         let cursors = Cursors::default();
         cursors
-            .check(&mut Own::default(), &scan(9), Epoch(1))
+            .check(&mut Own::default(), &scan(9), turn(1))
             .unwrap();
         assert!(
             cursors
-                .check(&mut Own::default(), &scan(9), Epoch(2))
+                .check(&mut Own::default(), &scan(9), turn(2))
                 .is_err()
         );
     }
@@ -206,15 +243,15 @@ mod tests {
     #[test]
     fn an_old_cursor_whose_number_is_new_again_is_refused_once() {
         let cursors = Cursors::default();
-        cursors.note(&mut Own::default(), &scan(0), &answer(5), Epoch(1));
-        cursors.note(&mut Own::default(), &scan(0), &answer(5), Epoch(2));
+        cursors.note(&mut Own::default(), &scan(0), &answer(5), turn(1));
+        cursors.note(&mut Own::default(), &scan(0), &answer(5), turn(2));
         assert!(
             cursors
-                .check(&mut Own::default(), &scan(5), Epoch(2))
+                .check(&mut Own::default(), &scan(5), turn(2))
                 .is_err()
         );
         cursors
-            .check(&mut Own::default(), &scan(5), Epoch(2))
+            .check(&mut Own::default(), &scan(5), turn(2))
             .unwrap();
     }
 
@@ -223,7 +260,7 @@ mod tests {
         let cursors = Cursors::default();
         let mut own = Own::default();
         for cursor in 1..1000 {
-            cursors.note(&mut own, &scan(0), &answer(cursor), Epoch(1));
+            cursors.note(&mut own, &scan(0), &answer(cursor), turn(1));
         }
         assert_eq!(own.0.len(), OWN);
         assert_eq!(cursors.0.lock().unwrap().len(), SHARED);

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend_api::{Error, ErrorKind, Fate, Lease, Outcome};
+use backend_api::{Error, Fate, Lease, Outcome};
 use redis::{Cmd, RedisResult, Value};
 
 use super::FailoverConnection;
 use super::follow::turn;
-use super::judge::{Failed, Socket};
+use super::judge::Failed;
 use super::pin::{self, Pin};
-use super::work::{Trouble, Work};
+use super::work::Work;
+use crate::failures::{Cause, Socket};
 use crate::redis_rs::connection::Connection;
 use crate::redis_rs::{dedicated, errors};
-use crate::retry::Past;
 
 /// What became of a command on a pin.
 pub(super) enum OnPin<A> {
@@ -43,28 +43,16 @@ impl FailoverConnection {
         command: &Cmd,
         lease: Lease<Connection>,
     ) -> Result<RedisResult<Value>, Failed<Value>> {
-        let (revision, _gone) = lease.connection().line().state();
+        let revision = lease.connection().line().revision();
         let mut socket = match lease.connection().dedicated().await {
             Ok(socket) => socket,
             Err(reason) => return Err(self.no_socket(&command, lease, reason, revision)),
         };
         let limit = Some(lease.connection().operation());
         let answer = dedicated::bounded(limit, (&command).send(&mut socket.link)).await;
-        if let Some(trouble) = self.trouble(&command, &answer) {
-            let failed = self.judge_on(revision).failed(
-                &command,
-                lease,
-                Socket::Dedicated,
-                &trouble,
-                answer,
-            );
-            // A WATCH that was lost watches nothing and changed nothing.
-            let again = !matches!(trouble, Trouble::Mistake);
-            let past = Past {
-                again,
-                ..failed.past
-            };
-            return Err(Failed { past, ..failed });
+        if let Some(cause) = self.cause_of(&command, &answer) {
+            let judge = self.judge_on(revision);
+            return Err(judge.failed(&command, lease, Socket::Watch, &cause, answer));
         }
         if matches!(answer, Ok(Value::ServerError(_))) {
             lease.connection().keep(socket);
@@ -118,7 +106,7 @@ impl FailoverConnection {
             // Dropping `in_use` closes the socket: the server forgets what was watched.
             _ => return self.unpin(work, pin::moved()),
         };
-        let (revision, _gone) = lease.connection().line().state();
+        let revision = lease.connection().line().revision();
         let turn = turn(&lease);
         if scans && let Err(moved) = self.check_cursors(work, turn) {
             in_use.give_back();
@@ -130,7 +118,7 @@ impl FailoverConnection {
         }
         let limit = own_time.map(|time| time.saturating_add(lease.connection().operation()));
         let answer = dedicated::bounded(limit, work.send(&mut in_use.socket().link)).await;
-        match self.trouble(work, &answer) {
+        match self.cause_of(work, &answer) {
             None => {
                 if scans && let Ok(answer) = &answer {
                     self.note_cursors(work, answer, turn);
@@ -145,19 +133,15 @@ impl FailoverConnection {
                 lease.finish(Outcome::Success);
                 OnPin::Answer(answer)
             }
-            Some(Trouble::Mistake) => {
+            Some(Cause::Mistake) => {
                 in_use.give_back();
                 lease.finish(Outcome::Neutral);
                 OnPin::Answer(answer)
             }
-            Some(trouble) => {
-                let failed = self.judge_on(revision).failed(
-                    work,
-                    lease,
-                    Socket::Dedicated,
-                    &trouble,
-                    answer,
-                );
+            Some(cause) => {
+                let failed =
+                    self.judge_on(revision)
+                        .failed(work, lease, Socket::Dedicated, &cause, answer);
                 if failed.past.again || work.reads(&self.shared.commands) {
                     // Nothing was applied: the transaction can start again, on whichever is active then. Of a pipeline
                     // that was refused in part something was; its answers say what.
@@ -182,11 +166,9 @@ impl FailoverConnection {
         reason: Error,
         revision: u64,
     ) -> Failed<W::Answer> {
-        let outcome = match reason.kind() {
-            ErrorKind::Retired | ErrorKind::Unsupported => Outcome::Neutral,
-            _ => Outcome::Failure,
-        };
         debug_assert!(reason.fate() != Some(Fate::MayHaveBeenApplied));
-        self.judge_on(revision).unsent(work, lease, reason, outcome)
+        let cause = Cause::NoSocket(reason.kind());
+        let judge = self.judge_on(revision);
+        judge.unsent(work, lease, Socket::Dedicated, &cause, reason)
     }
 }

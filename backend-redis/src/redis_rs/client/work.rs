@@ -5,21 +5,10 @@
 use backend_api::ErrorKind;
 use redis::{Cmd, Pipeline, RedisError, RedisResult, ServerError, Value};
 
+use crate::failures::{Cause, Sent};
 use crate::redis_rs::commands::Commands;
 use crate::redis_rs::errors;
 use crate::redis_rs::link::Link;
-
-/// What went wrong, where the server itself did.
-pub(super) enum Trouble {
-    /// The server says that it serves nobody. What it said this about was not applied.
-    Rejected(ErrorKind, ServerError),
-    /// The socket is gone.
-    Gone,
-    /// No answer in time.
-    Late,
-    /// Nothing was sent: the caller's own mistake.
-    Mistake,
-}
 
 /// One command or one pipeline.
 pub(super) trait Work: Send + Sync {
@@ -30,11 +19,11 @@ pub(super) trait Work: Send + Sync {
         to: &'a mut Link,
     ) -> impl Future<Output = RedisResult<Self::Answer>> + Send + 'a;
 
-    /// `None` where the server answered, whatever it said. Where replicas are allowed, READONLY is such an answer.
-    fn trouble(&self, answer: &RedisResult<Self::Answer>, replicas: bool) -> Option<Trouble>;
+    /// What failed; `None` where the server answered, whatever it said. Where replicas are allowed, READONLY is such an answer.
+    fn cause(&self, answer: &RedisResult<Self::Answer>, replicas: bool) -> Option<Cause>;
 
-    /// After a rejection: nothing of it was applied, so that it may run again elsewhere.
-    fn untouched(&self, answer: &RedisResult<Self::Answer>, commands: &Commands) -> bool;
+    /// What of it the server refused when it condemned itself: all, or only some of it.
+    fn refused(&self, answer: &RedisResult<Self::Answer>, commands: &Commands) -> Sent;
 
     /// It only reads.
     fn reads(&self, commands: &Commands) -> bool;
@@ -66,7 +55,7 @@ impl Work for &Cmd {
         to.command(self)
     }
 
-    fn trouble(&self, answer: &RedisResult<Value>, replicas: bool) -> Option<Trouble> {
+    fn cause(&self, answer: &RedisResult<Value>, replicas: bool) -> Option<Cause> {
         match answer {
             Ok(Value::ServerError(error)) => rejection(error, replicas),
             Ok(_) => None,
@@ -74,8 +63,8 @@ impl Work for &Cmd {
         }
     }
 
-    fn untouched(&self, _answer: &RedisResult<Value>, _commands: &Commands) -> bool {
-        true
+    fn refused(&self, _answer: &RedisResult<Value>, _commands: &Commands) -> Sent {
+        Sent::Alone
     }
 
     fn reads(&self, commands: &Commands) -> bool {
@@ -121,7 +110,7 @@ impl Work for Batch<'_> {
         to.pipeline(self.pipeline, self.offset, self.count)
     }
 
-    fn trouble(&self, answer: &RedisResult<Vec<Value>>, replicas: bool) -> Option<Trouble> {
+    fn cause(&self, answer: &RedisResult<Vec<Value>>, replicas: bool) -> Option<Cause> {
         match answer {
             Ok(values) => match values.as_slice() {
                 // What EXEC answered: an error of its own, or the answers of what it ran.
@@ -132,21 +121,27 @@ impl Work for Batch<'_> {
         }
     }
 
-    fn untouched(&self, answer: &RedisResult<Vec<Value>>, commands: &Commands) -> bool {
-        let Ok(values) = answer else {
+    fn refused(&self, answer: &RedisResult<Vec<Value>>, commands: &Commands) -> Sent {
+        let whole = match answer {
             // The transaction was discarded as a whole.
-            return true;
+            Err(_) => true,
+            Ok(values) if self.pipeline.is_transaction() => {
+                matches!(values.as_slice(), [Value::ServerError(_)])
+            }
+            // What only read was not applied either.
+            Ok(values) => self
+                .pipeline
+                .cmd_iter()
+                .zip(values)
+                .all(|(command, value)| {
+                    matches!(value, Value::ServerError(error) if errors::state(error).is_some())
+                        || commands.reads(command)
+                }),
         };
-        if self.pipeline.is_transaction() {
-            return matches!(values.as_slice(), [Value::ServerError(_)]);
+        match whole {
+            true => Sent::Alone,
+            false => Sent::Among,
         }
-        self.pipeline
-            .cmd_iter()
-            .zip(values)
-            .all(|(command, value)| {
-                matches!(value, Value::ServerError(error) if errors::state(error).is_some())
-                    || commands.reads(command)
-            })
     }
 
     fn reads(&self, commands: &Commands) -> bool {
@@ -191,13 +186,13 @@ impl Work for Batch<'_> {
     }
 }
 
-fn rejection(error: &ServerError, replicas: bool) -> Option<Trouble> {
+fn rejection(error: &ServerError, replicas: bool) -> Option<Cause> {
     errors::state(error)
         .filter(|kind| !(replicas && *kind == ErrorKind::ReadOnly))
-        .map(|kind| Trouble::Rejected(kind, error.clone()))
+        .map(|kind| Cause::Condemned(kind, error.code().to_owned()))
 }
 
-fn first(values: &[Value], replicas: bool) -> Option<Trouble> {
+fn first(values: &[Value], replicas: bool) -> Option<Cause> {
     values.iter().find_map(|value| match value {
         Value::ServerError(error) => rejection(error, replicas),
         _ => None,
@@ -205,18 +200,18 @@ fn first(values: &[Value], replicas: bool) -> Option<Trouble> {
 }
 
 #[cold]
-fn failure(error: &RedisError, replicas: bool) -> Option<Trouble> {
+fn failure(error: &RedisError, replicas: bool) -> Option<Cause> {
     if error.is_timeout() {
-        return Some(Trouble::Late);
+        return Some(Cause::Late);
     }
     if error.is_io_error() || error.is_unrecoverable_error() {
-        return Some(Trouble::Gone);
+        return Some(Cause::Ended);
     }
     match error.clone().into_server_errors() {
         Some(errors) => errors
             .iter()
             .find_map(|(_, error)| rejection(error, replicas)),
-        None => Some(Trouble::Mistake),
+        None => Some(Cause::Mistake),
     }
 }
 

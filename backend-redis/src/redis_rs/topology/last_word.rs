@@ -21,7 +21,7 @@ pub(crate) struct LastWord {
 
 impl Drop for LastWord {
     fn drop(&mut self) {
-        self.line.end(self.line.state().0);
+        self.line.end(self.line.revision());
         if !self.line.is_retired() {
             self.signals.lost(self.reason.clone());
         }

@@ -20,7 +20,7 @@ use tokio::task::AbortHandle;
 
 use super::own::{self, Context};
 use crate::address::Address;
-use crate::options::Replay;
+use crate::failures::{self, Cause, Failure, Sent, Socket, Work};
 use crate::redis_rs::commands::Commands;
 use crate::redis_rs::connect::Connector;
 use crate::redis_rs::errors;
@@ -147,21 +147,23 @@ impl Node {
         if unsent || !(trouble.is_io_error() || trouble.is_unrecoverable_error()) {
             return answer;
         }
-        let may_run_again = match self.context.options.replay {
-            Replay::Never => false,
-            Replay::Reads => reads(&self.context.commands),
-            Replay::All => true,
+        let cause = match trouble.is_timeout() {
+            true => Cause::Late,
+            false => Cause::Ended,
         };
-        // A slow node is not asked a second time: the time of an operation is over.
-        if may_run_again && !trouble.is_timeout() {
+        let verdict = failures::judge(&Failure {
+            cause: &cause,
+            sent: Sent::Perhaps,
+            socket: Socket::Node,
+            work: work(reads(&self.context.commands)),
+            replay: self.context.options.replay,
+            retired: false,
+            excused: false,
+        });
+        if verdict.again {
             return answer;
         }
-        let kind = if trouble.is_timeout() {
-            ErrorKind::Timeout
-        } else {
-            ErrorKind::Lost
-        };
-        let veiled = Error::new(kind, "a node did not answer what it was sent");
+        let veiled = Error::new(verdict.kind, "a node did not answer what it was sent");
         Err(veil(veiled))
     }
 
@@ -172,13 +174,16 @@ impl Node {
         };
         let refused = values.iter().filter(|value| is_elsewhere(value)).count();
         let torn = refused > 0 && refused < values.len() && !pipeline.is_transaction();
-        torn && match self.context.options.replay {
-            Replay::Never => true,
-            Replay::Reads => !pipeline
-                .cmd_iter()
-                .all(|command| self.context.commands.reads(command)),
-            Replay::All => false,
-        }
+        let commands = &self.context.commands;
+        let reads = || pipeline.cmd_iter().all(|command| commands.reads(command));
+        torn && !failures::may_repeat(self.context.options.replay, work(reads()))
+    }
+}
+
+fn work(reads: bool) -> Work {
+    match reads {
+        true => Work::Reads,
+        false => Work::Writes,
     }
 }
 

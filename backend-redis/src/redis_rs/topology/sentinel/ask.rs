@@ -46,7 +46,7 @@ impl Voice {
         let heard = Arc::<Notify>::default();
         let listener = {
             let heard = heard.clone();
-            Listener::pushes(Arc::new(move |_message| heard.notify_one()))
+            Listener::messages(move || heard.notify_one())
         };
         let opened = tokio::time::timeout(bound, connector.open(Some(bound), listener)).await;
         let (link, driver) = match opened {

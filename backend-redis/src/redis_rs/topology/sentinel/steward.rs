@@ -150,7 +150,7 @@ impl Steward {
     }
 
     fn leave(&mut self) {
-        self.line.end(self.line.state().0);
+        self.line.end(self.line.revision());
         // Its operations end here: what they are told is that they may have been applied.
         if let Some(driver) = self.driver.take() {
             driver.abort();

@@ -3,15 +3,18 @@
 //! With RESP2 messages come between the answers, and everything that is no message is the answer to what was asked first.
 //! So answers are counted: one that was given up is still owed, and is passed over when it comes.
 
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use redis_protocol::resp2::decode::decode;
 use redis_protocol::resp2::types::OwnedFrame;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::timeout;
 
-use crate::subscriptions::{Broken, Kind, Moving, OnMessage, Published, Refused, Topic};
+use super::frames::{Frames, Unreadable};
+use super::topic::{Kind, Published, Topic};
 
 /// Answers that may wait to be taken: more than any exchange asks for.
 const ANSWERS: usize = 4096;
@@ -19,10 +22,41 @@ const ANSWERS: usize = 4096;
 /// A reader that always finds something to read lets others run after so many reads.
 const READS: usize = 32;
 
+/// Called with every message, by the future that reads the socket. It must not wait.
+pub(super) type OnMessage = Arc<dyn Fn(Published) + Send + Sync>;
+
+/// The future that moves the bytes of one socket. The socket lives exactly as long as it.
+pub(super) type Moving = Pin<Box<dyn Future<Output = End> + Send>>;
+
+/// How the bytes of a socket ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Closed,
+    /// What comes in cannot be used: why, in words that follow the name of the server.
+    Unusable(&'static str),
+}
+
+/// What a server said instead of confirming: the first word, and the rest.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) code: String,
+    pub(super) details: Option<String>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// None in time.
+    Late,
+    /// The socket ended, or can be used no further.
+    Ended,
+}
+
+/// To one command: its confirmation or its refusal.
 type Answer = Result<(), Refused>;
 
 /// The asking side of one socket.
-pub(crate) struct Wire {
+pub(super) struct Wire {
     write: Box<dyn AsyncWrite + Send + Unpin>,
     answers: mpsc::Receiver<Answer>,
     /// Answers that the server has yet to give.
@@ -95,39 +129,39 @@ fn encode(words: &[&[u8]], into: &mut Vec<u8>) {
     }
 }
 
-/// Until the stream ends, or nobody can have asked for what it says.
-async fn receive(mut read: impl AsyncRead + Unpin, answers: mpsc::Sender<Answer>, tell: OnMessage) {
-    let mut raw = Vec::with_capacity(8192);
+/// Until the stream ends, or cannot be read on.
+async fn receive(
+    mut read: impl AsyncRead + Unpin,
+    answers: mpsc::Sender<Answer>,
+    tell: OnMessage,
+) -> End {
+    let mut frames = Frames::new();
     for reads in 1_usize.. {
-        match read.read_buf(&mut raw).await {
-            Ok(0) | Err(_) => return,
+        match read.read_buf(frames.buffer()).await {
+            Ok(0) | Err(_) => break,
             Ok(_some) => {}
         }
-        let mut start = 0;
         loop {
-            match decode(&raw[start..]) {
-                Ok(Some((frame, length))) => {
-                    start += length;
-                    let passed = match published(frame) {
-                        Ok(message) => {
-                            tell(message);
-                            Ok(())
+            match frames.next() {
+                Ok(None) => break,
+                Ok(Some(frame)) => {
+                    match published(frame).map_err(|answer| answers.try_send(answer)) {
+                        Ok(message) => tell(message),
+                        Err(Ok(())) => {}
+                        Err(Err(TrySendError::Closed(_))) => return End::Closed,
+                        Err(Err(TrySendError::Full(_))) => {
+                            return End::Unusable("sends answers that nobody asked for");
                         }
-                        Err(answer) => answers.try_send(answer),
-                    };
-                    if passed.is_err() {
-                        return;
                     }
                 }
-                Ok(None) => break,
-                Err(_no_resp2) => return,
+                Err(Unreadable(why)) => return End::Unusable(why),
             }
         }
-        raw.drain(..start);
         if reads.is_multiple_of(READS) {
             tokio::task::yield_now().await;
         }
     }
+    End::Closed
 }
 
 /// The message in a frame; or what the frame is as an answer.
@@ -180,9 +214,10 @@ fn refused(text: &str) -> Refused {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use tokio::io::DuplexStream;
+    use tokio::task::JoinHandle;
 
     use super::*;
 
@@ -192,8 +227,8 @@ mod tests {
 
     type Heard = Arc<Mutex<Vec<(Kind, String, String)>>>;
 
-    fn wire(operation: Duration) -> (Wire, DuplexStream, Heard) {
-        let (server, client) = tokio::io::duplex(1 << 16);
+    fn wire(operation: Duration) -> (Wire, DuplexStream, Heard, JoinHandle<End>) {
+        let (server, client) = tokio::io::duplex(1 << 18);
         let heard = Heard::default();
         let telling = heard.clone();
         let tell: OnMessage = Arc::new(move |message: Published| {
@@ -203,8 +238,8 @@ mod tests {
             heard.push((message.topic.kind, channel, payload));
         });
         let (wire, moving) = over(client, operation, tell);
-        tokio::spawn(moving);
-        (wire, server, heard)
+        let moving = tokio::spawn(moving);
+        (wire, server, heard, moving)
     }
 
     fn commands(count: usize) -> Vec<Vec<&'static [u8]>> {
@@ -215,7 +250,7 @@ mod tests {
     #[tokio::test]
     async fn messages_are_told_from_answers() {
         for size in [1, 2, 3, 7, 1000] {
-            let (mut wire, mut server, heard) = wire(Duration::from_secs(5));
+            let (mut wire, mut server, heard, moving) = wire(Duration::from_secs(5));
             let writing = tokio::spawn(async move {
                 for part in TRAFFIC.chunks(size) {
                     server.write_all(part).await.unwrap();
@@ -239,12 +274,13 @@ mod tests {
             assert_eq!(heard, expected);
             drop(writing.await.unwrap());
             assert_eq!(wire.exchange(&commands(1)).await.err(), Some(Broken::Ended));
+            assert_eq!(moving.await.unwrap(), End::Closed);
         }
     }
 
     #[tokio::test]
     async fn an_answer_that_was_given_up_is_passed_over_when_it_comes() {
-        let (mut wire, mut server, _heard) = wire(Duration::from_millis(30));
+        let (mut wire, mut server, _heard, _moving) = wire(Duration::from_millis(30));
         assert_eq!(wire.exchange(&commands(2)).await.err(), Some(Broken::Late));
         server.write_all(b"+PONG\r\n").await.unwrap();
         assert_eq!(wire.exchange(&commands(1)).await.err(), Some(Broken::Late));
@@ -258,11 +294,23 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_resp2_ends_the_socket() {
-        let (mut wire, mut server, _heard) = wire(Duration::from_secs(5));
-        server
-            .write_all(b"HTTP/1.1 400 Bad Request\r\n")
-            .await
-            .unwrap();
-        assert_eq!(wire.exchange(&commands(1)).await.err(), Some(Broken::Ended));
+        for hostile in [
+            b"HTTP/1.1 400 Bad Request\r\n".to_vec(),
+            // As deep as it takes to overflow the stack of whoever parses it.
+            b"*1\r\n".repeat(20_000),
+            b"$1000000000\r\n".to_vec(),
+            b"+PONG\r\n".repeat(ANSWERS + 2),
+        ] {
+            let (mut wire, mut server, _heard, moving) = wire(Duration::from_secs(5));
+            // It may have been hung up on by then.
+            let _ = server.write_all(&hostile).await;
+            let end = moving.await.unwrap();
+            assert!(matches!(end, End::Unusable(_)), "{end:?}");
+            let mut left = wire.exchange(&commands(1)).await;
+            while left.is_ok() {
+                left = wire.exchange(&commands(1)).await;
+            }
+            assert_eq!(left.err(), Some(Broken::Ended));
+        }
     }
 }
