@@ -181,61 +181,32 @@
 #[cfg(not(any(feature = "redis-rs", feature = "fred")))]
 compile_error!("a driver is needed: the feature `redis-rs` or `fred`");
 
-mod again;
-#[cfg(feature = "redis-rs")]
-mod ask;
-#[cfg(feature = "redis-rs")]
-mod backend;
+mod address;
 mod check;
-#[cfg(feature = "redis-rs")]
-mod client;
-#[cfg(feature = "cluster")]
-mod cluster;
-#[cfg(feature = "redis-rs")]
-mod commands;
-mod config;
-#[cfg(feature = "redis-rs")]
-mod connect;
-#[cfg(feature = "redis-rs")]
-mod connection;
-#[cfg(feature = "redis-rs")]
-mod dedicated;
-#[cfg(feature = "redis-rs")]
-mod error;
+mod failures;
 #[cfg(feature = "fred")]
 mod fred;
-#[cfg(feature = "redis-rs")]
-mod line;
-#[cfg(feature = "redis-rs")]
-mod link;
+mod options;
 mod place;
 mod probe;
-mod pubsub;
+#[cfg(feature = "redis-rs")]
+mod redis_rs;
 mod replication;
-#[cfg(feature = "sentinel")]
-mod sentinel;
-#[cfg(feature = "redis-rs")]
-mod several;
-#[cfg(any(feature = "sentinel", feature = "cluster"))]
-mod steward;
+mod retry;
+mod server_errors;
+mod settings;
 mod stream;
+mod subscriptions;
 mod target;
-#[cfg(feature = "redis-rs")]
 mod tasks;
-#[cfg(feature = "tls")]
-mod tls;
-mod words;
 
-#[cfg(feature = "redis-rs")]
-pub use backend::{Redis, RedisBuilder};
 #[cfg(feature = "lag-aware")]
 pub use check::LagAwareCheck;
 pub use check::{Driver, LagCheck, PingCheck, RoleCheck, WriteReadCheck};
-#[cfg(feature = "redis-rs")]
-pub use client::FailoverConnection;
-pub use config::{Options, Replay, Settings};
-#[cfg(feature = "redis-rs")]
-pub use connection::Connection;
 #[cfg(feature = "fred")]
 pub use fred::{Fred, FredClient, FredConnection};
-pub use pubsub::{Delivery, Message, Messages, Subscriptions};
+pub use options::{Options, Replay};
+#[cfg(feature = "redis-rs")]
+pub use redis_rs::{Connection, FailoverConnection, Redis, RedisBuilder};
+pub use settings::Settings;
+pub use subscriptions::{Delivery, Message, Messages, Subscriptions};

@@ -5,13 +5,9 @@
 //!
 //! Nothing here has a deadline: `timeouts.prove` and `health.timeout` are the engine's, which drops what takes longer.
 
-use std::time::Duration;
+use backend_api::{Error, ErrorKind};
 
-use backend_api::{Error, ErrorKind, Health};
-
-#[cfg(feature = "lag-aware")]
-use crate::target::Target;
-use crate::words;
+use crate::server_errors;
 
 /// What a server answered, as far as it matters here.
 #[derive(Debug)]
@@ -28,37 +24,6 @@ pub(crate) enum Said {
 /// A connection on which questions can be put, all in one round trip. No answer at all is an error.
 pub(crate) trait Ask: Sync {
     fn ask(&self, questions: &[&[&str]]) -> impl Future<Output = Result<Vec<Said>, Error>> + Send;
-}
-
-/// A connection to a member, as far as checks and what follows a switch look at it.
-pub(crate) trait Watched: Ask {
-    /// Asks on the same socket, and neither holds it open nor ends it.
-    type Link: Ask + Clone + Send + Sync + 'static;
-
-    fn link(&self) -> Self::Link;
-
-    /// How a member that is several servers is as a whole, in less than `bound`. `None` where it is one server, or is asked
-    /// as one.
-    fn several(&self, bound: Duration) -> impl Future<Output = Option<Health>> + Send {
-        let _ = bound;
-        async { None }
-    }
-
-    /// The server, where the member is one.
-    #[cfg(feature = "lag-aware")]
-    fn target(&self) -> Option<Target>;
-
-    /// What the check `lag-aware` keeps between two probes.
-    #[cfg(feature = "lag-aware")]
-    fn rest(&self) -> &crate::check::Session;
-
-    /// Runs a task that ends with the connection at the latest. `false` once it is retired.
-    #[cfg(feature = "lag-aware")]
-    fn run(&self, task: impl Future<Output = ()> + Send + 'static) -> bool;
-
-    /// The error of what the end of this connection interrupted.
-    #[cfg(feature = "lag-aware")]
-    fn ended(&self) -> Error;
 }
 
 const PING: &[&str] = &["PING"];
@@ -117,7 +82,7 @@ async fn judge_role(
             Some(Said::Text(role)) => Some(role.clone()),
             _ => None,
         },
-        Said::Refused(code, details) if words::is_withheld(code, details.as_deref()) => {
+        Said::Refused(code, details) if server_errors::is_withheld(code, details.as_deref()) => {
             // Managed services forbid ROLE to their users, and answer the same question here.
             match one(connection, INFO).await? {
                 Said::Refused(code, details) => {
@@ -155,8 +120,8 @@ fn role_in_info(info: &str) -> Option<&str> {
 }
 
 pub(crate) fn refusal(command: &str, code: &str, details: Option<&str>) -> Error {
-    if let Some(kind) = words::state(code, details) {
-        return words::condemnation(kind, code);
+    if let Some(kind) = server_errors::state(code, details) {
+        return server_errors::condemnation(kind, code);
     }
     match code {
         "NOAUTH" => Error::new(ErrorKind::Auth, "a password is needed"),

@@ -1,43 +1,14 @@
 //! Where to connect and as whom: settings, parsed and checked.
 //!
-//! The one place that looks into URLs, for whichever driver connects: no driver's types here. What leaves it for logs and
-//! errors is the [`Address`], which has no secrets.
+//! For whichever driver connects: no driver's types here. What leaves it for logs and errors is the [`Address`], which has no
+//! secrets.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use backend_api::{Error, ErrorKind};
 
-use crate::config::Settings;
-
-mod url;
-
-/// An address without user or password.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Address {
-    Tcp(String, u16),
-    /// Only with the feature `tls`; refused otherwise.
-    #[cfg_attr(not(feature = "tls"), allow(dead_code))]
-    Tls(String, u16),
-    Unix(PathBuf),
-    /// Several servers, by a name of ours.
-    #[cfg(feature = "cluster")]
-    Several(String),
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(host, port) | Self::Tls(host, port) if host.contains(':') => {
-                write!(f, "[{host}]:{port}")
-            }
-            Self::Tcp(host, port) | Self::Tls(host, port) => write!(f, "{host}:{port}"),
-            Self::Unix(path) => write!(f, "{}", path.display()),
-            #[cfg(feature = "cluster")]
-            Self::Several(name) => f.write_str(name),
-        }
-    }
-}
+use crate::address::{self, Address};
+use crate::settings::Settings;
 
 /// Everything that a socket to the member needs to know about it.
 #[derive(Clone)]
@@ -51,7 +22,7 @@ pub(crate) struct Target {
     pub(crate) ca_file: Option<PathBuf>,
     /// Where the REST interface is asked, for the check `lag-aware`.
     #[cfg(feature = "lag-aware")]
-    pub(crate) rest: Option<crate::check::Rest>,
+    pub(crate) rest: Option<crate::address::Rest>,
 }
 
 impl Target {
@@ -78,7 +49,7 @@ impl Target {
                 "the url has a fragment (#..): percent-encode # in passwords; certificates are always checked",
             ));
         }
-        let found = url::read(&settings.url, tls).map_err(refuse)?;
+        let found = address::read(&settings.url, tls).map_err(refuse)?;
         let username = settings.username.clone().or(found.username);
         let password = settings.password.clone().or(found.password);
         let db = settings.db.map_or(found.db, i64::from);
@@ -106,7 +77,7 @@ impl Target {
             client_name: settings.client_name.clone(),
             ca_file: settings.ca_file.clone(),
             #[cfg(feature = "lag-aware")]
-            rest: crate::check::Rest::of(settings).map_err(refuse)?,
+            rest: crate::address::Rest::of(settings).map_err(refuse)?,
         })
     }
 }

@@ -26,10 +26,14 @@ impl Tasks {
         Some(tasks.spawn(task))
     }
 
+    /// Nothing starts any more. What is under way is for the caller to wait for or to end; `None` where that was done before.
+    pub(crate) fn close(&self) -> Option<JoinSet<()>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Ends all of them, and waits until they are dropped and their sockets with them. Bounded: no driver blocks.
     pub(crate) async fn end(&self) {
-        let tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(mut tasks) = tasks {
+        if let Some(mut tasks) = self.close() {
             tasks.shutdown().await;
         }
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use backend_api::{Error, ErrorKind, Health, HealthCheck, Probe, async_trait};
 use tokio::time::timeout;
 
-use super::{Driver, verdict};
-use crate::probe::Watched as _;
+use super::driver::{Driver, verdict};
+use crate::check::driver::Watched as _;
 use crate::replication;
 
 /// `lag`: the member is no replica, or one that follows its master closely enough.

@@ -5,8 +5,9 @@
 
 use backend_api::{Health, HealthCheck, Probe, async_trait};
 
-use super::{Driver, verdict};
-use crate::probe::{self, Watched as _};
+use super::driver::{Driver, verdict};
+use crate::check::driver::Watched as _;
+use crate::probe;
 
 /// `ping`: the server answers PONG. A server that is loading or has lost its master says so instead.
 #[derive(Clone, Copy, Debug, Default)]

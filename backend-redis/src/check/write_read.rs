@@ -6,8 +6,9 @@ use backend_api::{Error, ErrorKind, Health, HealthCheck, Probe, async_trait};
 
 use tokio::time::timeout;
 
-use super::{Driver, verdict};
-use crate::probe::{self, Ask as _, Said, Watched as _};
+use super::driver::{Driver, verdict};
+use crate::check::driver::Watched as _;
+use crate::probe::{self, Ask as _, Said};
 
 /// `write-read`: writes [`check_key`](crate::Options::check_key) and reads it back, in one transaction. A read-only replica
 /// fails it even where replicas are allowed, and so does a server that is out of memory.

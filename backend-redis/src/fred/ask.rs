@@ -11,9 +11,11 @@ use ::fred::types::{CustomCommand, Value};
 use backend_api::{Error, ErrorKind};
 
 use super::connection::FredConnection;
-use super::meaning::{self, Trouble};
+use super::errors;
 use super::state::State;
-use crate::probe::{Ask, Said, Watched};
+use crate::check::driver::Watched;
+use crate::failures::Cause;
+use crate::probe::{Ask, Said};
 #[cfg(feature = "lag-aware")]
 use crate::target::Target;
 
@@ -56,7 +58,7 @@ impl Watched for FredConnection {
     }
 
     #[cfg(feature = "lag-aware")]
-    fn rest(&self) -> &crate::check::Session {
+    fn rest(&self) -> &crate::check::lag_aware::session::Session {
         self.rest()
     }
 
@@ -105,7 +107,7 @@ async fn put(
         .into_iter()
         .map(|answer| match answer {
             Ok(value) => Ok(said(&value)),
-            Err(error) => match meaning::said(&error) {
+            Err(error) => match errors::said(&error) {
                 Some((code, details)) => {
                     Ok(Said::Refused(code.to_owned(), details.map(str::to_owned)))
                 }
@@ -117,8 +119,8 @@ async fn put(
 
 /// No answer at all.
 fn silence(connection: &FredConnection, error: Option<&FredError>) -> Error {
-    match error.map(|error| meaning::of(error, false)) {
-        Some(Trouble::Late | Trouble::Full) => Error::new(
+    match error.map(|error| errors::cause(error, false)) {
+        Some(Cause::Late | Cause::Full) => Error::new(
             ErrorKind::Timeout,
             format!("{} does not answer", connection.address()),
         ),

@@ -11,12 +11,14 @@ use super::ask::Link;
 use super::client::FredClient;
 use super::connect::Connector;
 use super::connection::{FredConnection, Terms};
-use crate::check::{self, Driver, Group};
-use crate::config::{Options, Settings};
+use crate::check::driver::Group;
+use crate::check::{self, Driver};
+use crate::options::Options;
 use crate::place::Place;
 use crate::probe;
-use crate::pubsub::{self, Registry};
 use crate::replication::Board;
+use crate::settings::Settings;
+use crate::subscriptions::{self, Registry};
 use crate::target::Target;
 
 /// The Redis backend through fred. One value serves one group.
@@ -157,7 +159,7 @@ impl Backend for Fred {
         let heard = from.is_some_and(|from| !from.state().has_ended() && from.feed().is_live());
         // Before the engine drops it: what to do then is ours to say.
         let bound = to.prove() / 4 * 3;
-        if let Some((what, text)) = pubsub::promote(to.feed(), heard, bound).await? {
+        if let Some((what, text)) = subscriptions::promote(to.feed(), heard, bound).await? {
             to.signals().notice(what, text);
         }
         Ok(())

@@ -8,11 +8,11 @@ use ::fred::error::Error as FredError;
 use backend_api::{Error, Fate, Lease, Outcome, Slot};
 
 use super::connection::FredConnection;
-use super::dedicated;
 use super::judge::{Failed, Terms};
-use crate::again::{self, Next, Nowhere};
-use crate::config::{Options, Replay};
-use crate::pubsub::Registry;
+use crate::failures::Cause;
+use crate::options::{Options, Replay};
+use crate::retry::{self, Next, Nowhere};
+use crate::subscriptions::Registry;
 
 /// fred on the active member, across switches. Cheap to clone.
 ///
@@ -166,7 +166,7 @@ impl FredClient {
             let failed = if connection.state().has_ended() {
                 // The engine is about to replace it. Sent now, the fate of a write would be unknown; so it is not.
                 let reason = connection.interrupted();
-                terms.unsent(lease, reason)
+                terms.unsent(lease, &Cause::AlreadyEnded, reason)
             } else {
                 // fred's futures are large: this one stays where it was made.
                 let work = pin!(operation(connection.lend()));
@@ -195,7 +195,7 @@ impl FredClient {
         failed: Failed,
         deadline: &mut Option<tokio::time::Instant>,
     ) -> Result<(), Error> {
-        match again::next(&self.slot, failed.past, None::<&Nowhere>, deadline).await {
+        match retry::next(&self.slot, failed.past, None::<&Nowhere>, deadline).await {
             Next::Attempt => Ok(()),
             Next::Failed => Err(failed.error),
             Next::NoActive(reason) => Err(unavailable(terms, reason)),
@@ -231,9 +231,15 @@ where
     Fut: Future<Output = Result<T, FredError>>,
 {
     let mut lease = Waiting(Some(lease));
-    let mut dedicated = match dedicated::lease(lease.connection()).await {
+    let mut dedicated = match lease.connection().dedicated().await {
         Ok(dedicated) => dedicated,
-        Err(reason) => return Err(terms.unsent(lease.done(), reason)),
+        Err(reason) => {
+            let cause = match lease.connection().state().has_ended() {
+                true => Cause::AlreadyEnded,
+                false => Cause::NoSocket(reason.kind()),
+            };
+            return Err(terms.unsent(lease.done(), &cause, reason));
+        }
     };
     let work = operation(dedicated.client.clone());
     let state = lease.connection().state().clone();

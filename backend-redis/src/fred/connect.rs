@@ -9,16 +9,18 @@ use ::fred::clients::Client;
 use ::fred::interfaces::{ClientLike, EventInterface};
 use ::fred::socket2::TcpKeepalive;
 use ::fred::types::config::{
-    Config, ConnectionConfig, PerformanceConfig, Server, ServerConfig, TcpConfig,
+    Config, ConnectionConfig, PerformanceConfig, Server as FredServer, ServerConfig, TcpConfig,
 };
 use ::fred::types::{ConnectHandle, CustomCommand, RespVersion, Value};
 use backend_api::{Error, ErrorKind};
 use tokio::sync::broadcast;
 
-use super::meaning;
-use crate::config::Options;
+use super::errors::{self, DialError};
+use crate::address::Address;
+use crate::options::Options;
 use crate::stream::Tcp;
-use crate::target::{Address, Target};
+use crate::subscriptions::{Listen, Server};
+use crate::target::Target;
 
 /// How many commands may wait to be written. Beyond that a server has been silent for long, and memory is worth more.
 const QUEUE: usize = 1 << 16;
@@ -30,7 +32,7 @@ pub(super) struct Connector {
     user_timeout: Option<Duration>,
     keepalive: Option<Duration>,
     /// The same three, for the sockets of the subscriptions.
-    pub(super) tcp: Tcp,
+    tcp: Tcp,
     /// How long opening a client may take.
     pub(super) dial: Duration,
     /// How long one command may take.
@@ -43,7 +45,7 @@ pub(super) struct Connector {
 pub(super) struct Opened {
     pub(super) client: Client,
     pub(super) task: Task,
-    pub(super) errors: broadcast::Receiver<(::fred::error::Error, Option<Server>)>,
+    pub(super) errors: broadcast::Receiver<(::fred::error::Error, Option<FredServer>)>,
 }
 
 /// The task of a client. Aborted when dropped.
@@ -105,7 +107,7 @@ impl Connector {
     pub(super) async fn open(&self, limit: Duration) -> Result<Opened, Error> {
         if !self.old.load(Ordering::Relaxed) {
             match self.dial(RespVersion::RESP3, limit).await {
-                Err(error) if meaning::is_old(&error) => self.old.store(true, Ordering::Relaxed),
+                Err(error) if errors::is_old(&error) => self.old.store(true, Ordering::Relaxed),
                 opened => return self.named(opened).await,
             }
         }
@@ -166,15 +168,15 @@ impl Connector {
         };
         config.server = match &target.address {
             Address::Tcp(host, port) => ServerConfig::Centralized {
-                server: Server::new(resolvable(host), *port),
+                server: FredServer::new(resolvable(host), *port),
             },
             #[cfg(feature = "tls")]
             Address::Tls(host, port) => {
-                let tls = crate::tls::config_of(target)
+                let tls = crate::stream::tls::config_of(target)
                     .await
                     .map_err(DialError::Ours)?;
                 config.tls = Some(tokio_rustls::TlsConnector::from(tls).into());
-                let mut server = Server::new(resolvable(host), *port);
+                let mut server = FredServer::new(resolvable(host), *port);
                 server.tls_server_name = Some(host.as_str().into());
                 ServerConfig::Centralized { server }
             }
@@ -224,22 +226,22 @@ impl Connector {
             )
             .with_operation("connect"),
             DialError::Fred(error) => {
-                meaning::of_setup(error, address, self.target.password.is_some())
+                errors::of_setup(error, address, self.target.password.is_some())
             }
         }
     }
 }
 
-/// Why a client could not be opened.
-pub(super) enum DialError {
-    Ours(Error),
-    Fred(::fred::error::Error),
-    Ended,
-}
+impl Listen for Connector {
+    fn address(&self) -> Address {
+        self.target.address.clone()
+    }
 
-impl From<::fred::error::Error> for DialError {
-    fn from(error: ::fred::error::Error) -> Self {
-        Self::Fred(error)
+    fn server(&self) -> Result<Server, Error> {
+        Ok(Server {
+            target: self.target.clone(),
+            tcp: self.tcp,
+        })
     }
 }
 

@@ -4,21 +4,21 @@
 //! The tasks are owned here and by nobody else. Ending them closes the sockets, whoever still holds a clone of a client;
 //! that is what retiring is. Nothing here decides whether a connection should end.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::fred::clients::Client;
 use ::fred::interfaces::ClientLike;
 use backend_api::{Error, ErrorKind, Signals};
-use tokio::task::JoinSet;
 
 use super::connect::{Connector, Opened};
-use super::dedicated::Dedicated;
+use super::dedicated::{self, Dedicated, Idle};
 use super::state::{PLACES, State, place};
-use crate::config::Settings;
-use crate::pubsub::{Feed, Keeper, Origin, Registry};
-use crate::target::Address;
+use crate::address::Address;
+use crate::settings::Settings;
+use crate::subscriptions::{Feed, Keeper, Origin, Registry};
+use crate::tasks::Tasks;
 
 /// A live link to a member through fred. All clones are the same link.
 #[derive(Clone)]
@@ -35,17 +35,17 @@ struct Inner {
     signals: Signals<Settings>,
     state: Arc<State>,
     /// Each ends the client that it watches over before it ends itself.
-    tasks: Mutex<Option<JoinSet<()>>>,
-    idle: Mutex<Vec<Dedicated>>,
+    tasks: Tasks,
+    idle: Idle,
     feed: Arc<Feed>,
     /// The keeper of the feed. Unlike the other tasks it is ended by retiring alone, and by being aborted.
-    listening: Mutex<Option<JoinSet<()>>>,
+    listening: Tasks,
     /// It was started.
     kept: AtomicBool,
     prove: Duration,
     heartbeat: Duration,
     #[cfg(feature = "lag-aware")]
-    rest: crate::check::Session,
+    rest: crate::check::lag_aware::session::Session,
 }
 
 /// What comes of a dial beside the client.
@@ -61,9 +61,6 @@ pub(super) struct Terms {
 
 #[repr(align(128))]
 struct Lent(Arc<Client>);
-
-/// Dedicated clients kept for the next blocking command; more are opened as needed and closed after use.
-const IDLE: usize = 8;
 
 /// How long a retired client may take to take its leave. It waits for what is in flight, which a silent server never
 /// answers; and only this way fred ends the streams that applications have of it.
@@ -84,7 +81,7 @@ impl FredConnection {
             mut task,
             mut errors,
         } = opened;
-        let mut tasks = JoinSet::new();
+        let tasks = Tasks::default();
         tasks.spawn({
             let (state, signals) = (state.clone(), signals.clone());
             let address = connector.target.address.clone();
@@ -113,15 +110,15 @@ impl FredConnection {
                 connector,
                 signals,
                 state,
-                tasks: Mutex::new(Some(tasks)),
-                idle: Mutex::default(),
+                tasks,
+                idle: Idle::default(),
                 feed,
-                listening: Mutex::new(Some(JoinSet::new())),
+                listening: Tasks::default(),
                 kept: AtomicBool::new(false),
                 prove: terms.prove,
                 heartbeat: terms.heartbeat,
                 #[cfg(feature = "lag-aware")]
-                rest: crate::check::Session::default(),
+                rest: crate::check::lag_aware::session::Session::default(),
             }),
         }
     }
@@ -164,7 +161,7 @@ impl FredConnection {
 
     /// What the check `lag-aware` keeps between two probes.
     #[cfg(feature = "lag-aware")]
-    pub(super) fn rest(&self) -> &crate::check::Session {
+    pub(super) fn rest(&self) -> &crate::check::lag_aware::session::Session {
         &self.inner.rest
     }
 
@@ -183,34 +180,30 @@ impl FredConnection {
             heartbeat: self.inner.heartbeat,
             connector,
         };
-        if let Some(listening) = locked(&self.inner.listening).as_mut() {
-            listening.spawn(keeper.run());
-        }
+        self.inner.listening.spawn(keeper.run());
     }
 
     /// Runs a task that ends, by itself, when the connection does. `false` once it is retired.
+    #[cfg(feature = "lag-aware")]
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> bool {
-        let mut tasks = locked(&self.inner.tasks);
-        let Some(tasks) = tasks.as_mut() else {
-            return false;
-        };
-        // Those that ended are let go of here, or a busy pool of dedicated clients would pile them up.
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(task);
-        true
+        self.inner.tasks.spawn(task).is_some()
     }
 
-    /// An idle dedicated client, if there is one that still lives.
-    pub(super) fn take_idle(&self) -> Option<Dedicated> {
-        let mut idle = locked(&self.inner.idle);
-        std::iter::from_fn(|| idle.pop()).find(|dedicated| !dedicated.has_ended())
+    /// A dedicated client: an idle one, or one that is opened now. Cancel-safe.
+    pub(super) async fn dedicated(&self) -> Result<Dedicated, Error> {
+        if let Some(idle) = self.inner.idle.take() {
+            return Ok(idle);
+        }
+        let inner = &self.inner;
+        dedicated::open(&inner.tasks, &inner.state, &inner.connector)
+            .await
+            .unwrap_or_else(|| Err(self.interrupted()))
     }
 
     /// Keeps a dedicated client, on which nothing is under way, for the next who needs one.
     pub(super) fn keep(&self, dedicated: Dedicated) {
-        let mut idle = locked(&self.inner.idle);
-        if !dedicated.has_ended() && !self.inner.state.has_ended() && idle.len() < IDLE {
-            idle.push(dedicated);
+        if !self.inner.state.has_ended() {
+            self.inner.idle.keep(dedicated);
         }
     }
 
@@ -222,13 +215,9 @@ impl FredConnection {
             let _ = tokio::time::timeout(FAREWELL, self.inner.client.quit()).await;
         }
         self.inner.state.end();
-        let tasks = locked(&self.inner.tasks).take();
-        locked(&self.inner.idle).clear();
-        let listening = locked(&self.inner.listening).take();
-        if let Some(mut listening) = listening {
-            // Waits until it is dropped, and its socket with it.
-            listening.shutdown().await;
-        }
+        let tasks = self.inner.tasks.close();
+        self.inner.idle.clear();
+        self.inner.listening.end().await;
         self.inner.feed.end();
         if let Some(mut tasks) = tasks {
             // Each aborts its client and waits until that is gone. Bounded: no client of fred blocks its thread.
@@ -265,9 +254,4 @@ fn lost(address: &Address) -> Error {
         ErrorKind::Lost,
         format!("the connection to {address} ended"),
     )
-}
-
-/// A poisoned lock holds nothing half-done here: the values are replaced as a whole.
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,17 +1,18 @@
 //! Clients of their own: for blocking commands, which would hold up everything behind them on the shared one.
 //!
-//! They belong to a [`FredConnection`] and end with it. One that is dropped is closed: whoever is done with one, and sure
-//! that nothing is under way on it, gives it back with [`FredConnection::keep`].
+//! They belong to a connection and end with it. One that is dropped is closed: whoever is done with one, and sure that
+//! nothing is under way on it, gives it back.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::fred::clients::Client;
 use backend_api::{Error, ErrorKind};
 use tokio::sync::oneshot;
 
-use super::connect::Opened;
-use super::connection::FredConnection;
+use super::connect::{Connector, Opened};
+use super::state::State;
+use crate::tasks::Tasks;
 
 /// One dedicated client. Dropping it closes its socket, so that a cancelled BLPOP pops nothing afterwards.
 pub(super) struct Dedicated {
@@ -31,28 +32,59 @@ impl Dedicated {
     }
 }
 
-/// Takes an idle dedicated client of `connection`, or opens one. Cancel-safe.
-pub(super) async fn lease(connection: &FredConnection) -> Result<Dedicated, Error> {
-    if let Some(idle) = connection.take_idle() {
-        return Ok(idle);
+/// Those that are kept for the next blocking command. More are opened as needed and closed after use.
+#[derive(Default)]
+pub(super) struct Idle(Mutex<Vec<Dedicated>>);
+
+/// How many are kept.
+const IDLE: usize = 8;
+
+impl Idle {
+    /// One that still lives, if there is one.
+    pub(super) fn take(&self) -> Option<Dedicated> {
+        let mut idle = self.clients();
+        std::iter::from_fn(|| idle.pop()).find(|dedicated| !dedicated.has_ended())
     }
-    let (sender, receiver) = oneshot::channel();
-    let spawned = connection.spawn(watch(connection.clone(), sender));
-    if !spawned {
-        return Err(connection.interrupted());
+
+    pub(super) fn keep(&self, dedicated: Dedicated) {
+        let mut idle = self.clients();
+        if !dedicated.has_ended() && idle.len() < IDLE {
+            idle.push(dedicated);
+        }
     }
-    receiver.await.map_err(|_ended| connection.interrupted())?
+
+    pub(super) fn clear(&self) {
+        self.clients().clear();
+    }
+
+    /// A poisoned lock holds nothing half-done here.
+    fn clients(&self) -> MutexGuard<'_, Vec<Dedicated>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// Opens a client and watches over it: a task of the connection, so that retiring ends also the attempt.
-async fn watch(connection: FredConnection, mut asked: oneshot::Sender<Result<Dedicated, Error>>) {
-    let state = connection.state().clone();
+/// Opens one, in a task of the connection, so that retiring ends also the attempt. `None` where the connection ended first.
+/// Cancel-safe.
+pub(super) async fn open(
+    tasks: &Tasks,
+    state: &Arc<State>,
+    connector: &Arc<Connector>,
+) -> Option<Result<Dedicated, Error>> {
+    let (sender, receiver) = oneshot::channel();
+    tasks.spawn(watch(state.clone(), connector.clone(), sender))?;
+    receiver.await.ok()
+}
+
+/// Opens a client and watches over it.
+async fn watch(
+    state: Arc<State>,
+    connector: Arc<Connector>,
+    mut asked: oneshot::Sender<Result<Dedicated, Error>>,
+) {
     let opened = tokio::select! {
-        opened = state.until_end(open(&connection)) => opened,
+        opened = state.until_end(dial(&connector)) => opened,
         () = asked.closed() => None,
     };
-    // It holds the connection's tasks, and is held by them.
-    drop(connection);
     let (client, mut task) = match opened {
         None => return,
         Some(Err(error)) => {
@@ -82,8 +114,7 @@ async fn watch(connection: FredConnection, mut asked: oneshot::Sender<Result<Ded
     task.end().await;
 }
 
-async fn open(connection: &FredConnection) -> Result<Opened, Error> {
-    let connector = connection.connector();
+async fn dial(connector: &Connector) -> Result<Opened, Error> {
     // An operation waits for it, and a dial may be given more time than an operation.
     let timeout = connector.dial.min(connector.operation);
     // Its commands say themselves how long they take.

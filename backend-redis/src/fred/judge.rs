@@ -1,14 +1,15 @@
-//! What follows from an attempt that failed: what the engine is told, what the caller is told, and whether it may run
-//! again on the next active.
+//! An attempt that failed: its cause goes into the table of [`failures`](crate::failures), and what comes out is told to the
+//! engine and to the caller.
 
 use ::fred::error::Error as FredError;
-use backend_api::{Error, ErrorKind, Fate, Lease, Outcome};
+use backend_api::{Error, Fate, Lease};
 
 use super::connection::FredConnection;
-use super::meaning::{self, Trouble};
-use crate::again::Past;
-use crate::config::Replay;
-use crate::words;
+use super::errors;
+use crate::failures::{self, Cause, Failure, Member, Sent, Socket, Verdict, Work};
+use crate::options::Replay;
+use crate::retry::Past;
+use crate::server_errors;
 
 /// A failed attempt.
 pub(super) struct Failed {
@@ -33,85 +34,61 @@ impl Terms {
     /// `answer` is `None` where the end of the connection cut the operation off.
     #[cold]
     pub(super) fn failed(self, lease: Lease<FredConnection>, answer: Option<FredError>) -> Failed {
-        let trouble = match &answer {
-            Some(error) => meaning::of(error, self.replicas),
-            None => Trouble::Gone,
-        };
         let connection = lease.connection().clone();
         let retired = connection.state().is_retired();
-        let mut past = Past {
-            epoch: lease.epoch(),
-            again: false,
-            unsent: false,
-            doubtful: false,
+        let cause = match &answer {
+            Some(error) => match errors::cause(error, self.replicas) {
+                // fred's word for a blocking command that the server answered with nothing.
+                Cause::Late if self.apart && !retired => Cause::NothingCame,
+                cause => cause,
+            },
+            // Whoever watches over the client says that its socket ended.
+            None => Cause::GivenUp,
         };
-        let (error, outcome) = match trouble {
-            Trouble::Answered(code) => (of_server(&code), Outcome::Success),
-            Trouble::Unread => (
-                Error::new(
-                    ErrorKind::Other,
-                    "the server's answer is not what it was to be read as",
-                ),
-                Outcome::Success,
-            ),
-            Trouble::Mistake => (
-                Error::new(ErrorKind::Other, "fred cannot do this"),
-                Outcome::Neutral,
-            ),
-            Trouble::Rejected(kind, code) => {
-                let reason = words::condemnation(kind, &code);
-                connection.signals().condemned(reason.clone());
-                past.again = true;
-                (reason.with_fate(Fate::NotApplied), Outcome::Failure)
+        let sent = match cause {
+            Cause::Full => Sent::Nothing,
+            Cause::GivenUp | Cause::Late => Sent::Perhaps,
+            _ => Sent::Unseen,
+        };
+        let verdict = self.verdict(&cause, sent, retired);
+        let error = match &cause {
+            Cause::Condemned(kind, code) => {
+                let reason = server_errors::condemnation(*kind, code);
+                if verdict.member == Member::Condemned {
+                    connection.signals().condemned(reason.clone());
+                }
+                reason
             }
-            // fred's word for a blocking command that the server answered with nothing.
-            Trouble::Late if self.apart && !retired => (
-                Error::new(
-                    ErrorKind::Timeout,
-                    "nothing came in the time it was to wait",
-                ),
-                Outcome::Success,
+            // The server's own text may quote arguments: it is in the source.
+            Cause::Answered(code) => {
+                Error::new(verdict.kind, format!("the server answered {code}"))
+            }
+            Cause::Unread => Error::new(
+                verdict.kind,
+                "the server's answer is not what it was to be read as",
             ),
-            Trouble::Full => {
-                past = Past {
-                    again: true,
-                    unsent: true,
-                    doubtful: true,
-                    ..past
-                };
-                let text = format!(
-                    "too many commands already wait for {}",
-                    connection.address()
-                );
-                let error = Error::new(ErrorKind::Timeout, text).with_fate(Fate::NotApplied);
-                (error, Outcome::Failure)
+            Cause::NothingCame => {
+                Error::new(verdict.kind, "nothing came in the time it was to wait")
             }
-            Trouble::Gone | Trouble::Late => {
-                let late = matches!(trouble, Trouble::Late) && !retired;
-                past.doubtful = late;
-                past.again = !self.apart
-                    && match self.replay {
-                        Replay::Never => false,
-                        Replay::Reads => self.idempotent,
-                        Replay::All => true,
-                    };
-                let reason = match late {
-                    true => Error::new(
-                        ErrorKind::Timeout,
-                        format!("{} did not answer in time", connection.address()),
-                    ),
-                    false => connection.interrupted(),
-                };
-                // A retired connection says nothing about its member: the engine ended it.
-                let outcome = match retired {
-                    true => Outcome::Neutral,
-                    false => Outcome::Failure,
-                };
-                (reason.with_fate(Fate::MayHaveBeenApplied), outcome)
+            Cause::Full => {
+                let address = connection.address();
+                let text = format!("too many commands already wait for {address}");
+                Error::new(verdict.kind, text)
             }
+            Cause::Late if !retired => {
+                let text = format!("{} did not answer in time", connection.address());
+                Error::new(verdict.kind, text)
+            }
+            Cause::Mistake => Error::new(verdict.kind, "fred cannot do this"),
+            _ => connection.interrupted(),
+        };
+        let error = match verdict.fate {
+            None => error,
+            Some(fate) => error.with_fate(fate),
         };
         let error = self.about(error, &lease);
-        lease.finish(outcome);
+        let past = verdict.past(lease.epoch());
+        lease.finish(verdict.outcome());
         Failed {
             error: match answer {
                 Some(cause) => error.with_source(cause),
@@ -121,36 +98,41 @@ impl Terms {
         }
     }
 
-    /// The connection could not even take it.
+    /// The connection could not even take it: `reason` says why, and `cause` what that is in the table.
     #[cold]
-    pub(super) fn unsent(self, lease: Lease<FredConnection>, reason: Error) -> Failed {
-        let past = Past {
-            epoch: lease.epoch(),
-            again: true,
-            unsent: true,
-            doubtful: reason.kind() == ErrorKind::Timeout,
-        };
-        // The engine knows already of a connection that has ended.
-        let outcome = match reason.kind() {
-            ErrorKind::Lost | ErrorKind::Retired => Outcome::Neutral,
-            _ => Outcome::Failure,
-        };
+    pub(super) fn unsent(
+        self,
+        lease: Lease<FredConnection>,
+        cause: &Cause,
+        reason: Error,
+    ) -> Failed {
+        let retired = lease.connection().state().is_retired();
+        let verdict = self.verdict(cause, Sent::Nothing, retired);
         let error = self.about(reason, &lease).with_fate(Fate::NotApplied);
-        lease.finish(outcome);
+        let past = verdict.past(lease.epoch());
+        lease.finish(verdict.outcome());
         Failed { error, past }
+    }
+
+    fn verdict(self, cause: &Cause, sent: Sent, retired: bool) -> Verdict {
+        failures::judge(&Failure {
+            cause,
+            sent,
+            socket: match self.apart {
+                true => Socket::Dedicated,
+                false => Socket::Shared,
+            },
+            work: match self.idempotent {
+                true => Work::Repeatable,
+                false => Work::Writes,
+            },
+            replay: self.replay,
+            retired,
+            excused: false,
+        })
     }
 
     fn about(self, error: Error, lease: &Lease<FredConnection>) -> Error {
         error.with_member(lease.member()).with_operation(self.name)
     }
-}
-
-/// An answer that is an error of the caller's making. The server's own text may quote arguments: it is in the source.
-fn of_server(code: &str) -> Error {
-    let kind = match code {
-        "NOAUTH" | "WRONGPASS" => ErrorKind::Auth,
-        "READONLY" => ErrorKind::ReadOnly,
-        _ => ErrorKind::Other,
-    };
-    Error::new(kind, format!("the server answered {code}"))
 }

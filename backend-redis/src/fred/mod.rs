@@ -1,6 +1,6 @@
 //! Redis through fred: the second driver, with the same settings, options, proofs and checks as the first.
 //!
-//! What is the same for both stands outside (`target`, `config`, `words`, `probe`, `check`, `again`); here is only what
+//! What is the same for both stands outside (`target`, `options`, `server_errors`, `probe`, `check`, `retry`); here is only what
 //! fred makes different. Nothing of redis-rs may be used here.
 //!
 //! A fred client reconnects by itself or it hangs: without a policy of its own, which is how it is used here, every
@@ -13,11 +13,10 @@ mod client;
 mod connect;
 mod connection;
 mod dedicated;
+mod errors;
 mod judge;
-mod listen;
-mod meaning;
-mod pubsub;
 mod state;
+mod subscriptions;
 
 pub use backend::Fred;
 pub use client::FredClient;

@@ -16,13 +16,34 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{Noted, Standing, ask};
-use crate::connection::Connection;
-use crate::link::Link;
-use crate::probe::Watched as _;
+use crate::probe::Ask;
 
 /// Between two rounds while reads are likely to wait, and once they no longer do.
 const SOON: Duration = Duration::from_millis(5);
 const LATER: Duration = Duration::from_millis(50);
+
+/// An event, and its text.
+pub(crate) type Notice = (&'static str, String);
+
+/// The connection that is about to be active.
+pub(crate) struct New<L> {
+    pub(crate) member: MemberName,
+    pub(crate) generation: Generation,
+    /// How its server is asked.
+    pub(crate) link: L,
+    /// How long one round may take.
+    pub(crate) operation: Duration,
+}
+
+/// The connection that was active.
+pub(crate) struct Old<L> {
+    pub(crate) member: MemberName,
+    pub(crate) generation: Generation,
+    /// `None` where it has ended: it can say no more.
+    pub(crate) link: Option<L>,
+    /// What its server last said that it had acknowledged.
+    pub(crate) acknowledged: Arc<Noted>,
+}
 
 /// What a group knows of it. There is none where the option is off.
 pub(crate) struct Guard {
@@ -72,20 +93,25 @@ impl Guard {
         self.watched.load(Ordering::Acquire) == generation.0
     }
 
-    /// Traffic is about to move: from here on reads on `to` wait. Asks nobody yet.
-    pub(crate) fn begin(self: &Arc<Self>, to: &Connection, from: &Connection) {
+    /// Traffic is about to move: from here on reads on `to` wait. Asks nobody yet: that does the future, which is for a task of
+    /// the new connection, and which says how it ended where people should know. `None` where nothing can be compared.
+    pub(crate) fn begin<L: Ask>(
+        self: &Arc<Self>,
+        to: New<L>,
+        from: Old<L>,
+    ) -> Option<impl Future<Output = Option<Notice>> + use<L>> {
         // What it acknowledged before it was lost is known from its checks; without those there is nothing to compare.
-        let silent = from.has_ended();
-        if silent && from.noted().get().is_none() {
-            return;
+        if from.link.is_none() && from.acknowledged.get().is_none() {
+            return None;
         }
+        let generation = to.generation;
         let episode = Arc::new(Episode {
-            to: to.signals().generation(),
-            from: from.signals().generation(),
-            member: to.signals().member().clone(),
-            source: from.signals().member().clone(),
+            to: generation,
+            from: from.generation,
+            member: to.member,
+            source: from.member,
             ends: Instant::now() + self.wait,
-            round: to.operation(),
+            round: to.operation,
             begun: AtomicU64::new(0),
             drained: AtomicBool::new(false),
             found: watch::Sender::new(Found::Nothing),
@@ -93,19 +119,13 @@ impl Guard {
         let rounds = Rounds {
             guard: self.clone(),
             episode: episode.clone(),
-            old: (!silent).then(|| from.link()),
-            acknowledged: from.noted().clone(),
-            new: to.link(),
+            old: from.link,
+            acknowledged: from.acknowledged,
+            new: to.link,
         };
         self.set(Some(episode));
-        self.watched
-            .store(to.signals().generation().0, Ordering::Release);
-        let signals = to.signals().clone();
-        to.spawn(async move {
-            if let Some((what, text)) = rounds.run().await {
-                signals.notice(what, text);
-            }
-        });
+        self.watched.store(generation.0, Ordering::Release);
+        Some(rounds.run())
     }
 
     /// The operations on this connection have ended.
@@ -211,25 +231,25 @@ impl Episode {
 }
 
 /// The task of one episode. It holds sockets, not connections: it runs in a task of one of them.
-struct Rounds {
+struct Rounds<L> {
     guard: Arc<Guard>,
     episode: Arc<Episode>,
     /// `None` once it can say no more.
-    old: Option<Link>,
+    old: Option<L>,
     acknowledged: Arc<Noted>,
-    new: Link,
+    new: L,
 }
 
 /// However it ends: also when the connection is retired under it.
-impl Drop for Rounds {
+impl<L> Drop for Rounds<L> {
     fn drop(&mut self) {
         self.guard.end(&self.episode);
     }
 }
 
-impl Rounds {
+impl<L: Ask> Rounds<L> {
     /// What people should know of how it ended.
-    async fn run(mut self) -> Option<(&'static str, String)> {
+    async fn run(mut self) -> Option<Notice> {
         let episode = self.episode.clone();
         loop {
             let round = episode.begun.fetch_add(1, Ordering::AcqRel) + 1;

@@ -13,7 +13,7 @@ mod standing;
 
 pub(crate) use board::Board;
 #[cfg(feature = "redis-rs")]
-pub(crate) use guard::Guard;
+pub(crate) use guard::{Guard, New, Old};
 pub(crate) use info::{Replication, ask};
 #[cfg(feature = "redis-rs")]
 pub(crate) use standing::{Noted, Standing};

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::target::Address;
+use crate::address::Address;
 
 #[derive(Deserialize)]
 struct Database {

@@ -1,20 +1,18 @@
 //! `lag-aware`: what the cluster of a Redis Enterprise database says about it.
 //!
-//! [`rest`] is one question over HTTP, [`database`] finds the database that a member is. What both need between two probes is
-//! kept in the connection, so that retiring it ends the socket.
+//! [`rest`] is one question over HTTP, [`database`] finds the database that a member is. [`session`] is what both need between
+//! two probes, kept in the connection, so that retiring it ends the socket.
 
 mod database;
 mod rest;
+pub(crate) mod session;
 
 use backend_api::{Error, ErrorKind, Health, HealthCheck, Probe, async_trait};
 use hyper::StatusCode;
-use tokio::sync::Mutex;
 
-use super::{Driver, verdict};
-use crate::probe::Watched;
-use crate::target::Address;
-
-pub(crate) use rest::Rest;
+use self::session::Kept;
+use super::driver::{Driver, Watched, verdict};
+use crate::address::{Address, Rest};
 
 /// `lag-aware`: the cluster that the database belongs to calls it available, and not further behind than
 /// [`rest_lag_tolerance`](crate::Options::rest_lag_tolerance), over its REST interface
@@ -26,17 +24,6 @@ pub(crate) use rest::Rest;
 /// the check is for Active-Active databases and the like.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LagAwareCheck;
-
-/// What a connection keeps for its next probe.
-#[derive(Default)]
-pub(crate) struct Session(Mutex<Kept>);
-
-#[derive(Default)]
-struct Kept {
-    /// The number of the database, once it was found.
-    uid: Option<u64>,
-    line: Option<rest::Line>,
-}
 
 #[async_trait]
 impl<D: Driver> HealthCheck<D> for LagAwareCheck {
