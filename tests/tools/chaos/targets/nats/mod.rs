@@ -30,6 +30,8 @@ const ECHO: &str = "chaos.echo";
 const AGAIN: Duration = Duration::from_millis(20);
 /// A message that was on its way to a connection that ended comes again so much later: well within the quiet spell.
 const ACK_WAIT: Duration = Duration::from_secs(2);
+/// What was lost on its way to the consumer comes again before the run is over.
+const ACK_WAIT: Duration = Duration::from_secs(2);
 /// How long JetStream may take to be there, at the beginning and at the end.
 const READY: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(100);
@@ -111,6 +113,7 @@ impl Target for Nats {
         let reader = consumer::pull::Config {
             durable_name: Some(READER.to_owned()),
             ack_wait: ACK_WAIT,
+            ack_wait: ACK_WAIT,
             ..consumer::pull::Config::default()
         };
         let made = stream.create_consumer(reader).await;
@@ -140,7 +143,7 @@ impl Target for Nats {
                 K::Kill => node.kill(),
                 K::Freeze => node.freeze(),
                 K::LameDuck => node.lame_duck(),
-                K::Limits if harm.twist % 2 == 0 => {
+                K::Limits if harm.twist.is_multiple_of(2) => {
                     node.reload_with(|settings| settings.max_payload(SMALL));
                 }
                 K::Limits => {
@@ -159,7 +162,7 @@ impl Target for Nats {
             match harm.kind {
                 K::Kill | K::LameDuck => node.restart(),
                 K::Freeze => node.thaw(),
-                K::Limits if harm.twist % 2 == 0 => {
+                K::Limits if harm.twist.is_multiple_of(2) => {
                     node.reload_with(|settings| settings.max_payload(USUAL));
                 }
                 K::Limits => {
