@@ -30,8 +30,6 @@ const ECHO: &str = "chaos.echo";
 const AGAIN: Duration = Duration::from_millis(20);
 /// A message that was on its way to a connection that ended comes again so much later: well within the quiet spell.
 const ACK_WAIT: Duration = Duration::from_secs(2);
-/// What was lost on its way to the consumer comes again before the run is over.
-const ACK_WAIT: Duration = Duration::from_secs(2);
 /// How long JetStream may take to be there, at the beginning and at the end.
 const READY: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(100);
@@ -112,7 +110,6 @@ impl Target for Nats {
         };
         let reader = consumer::pull::Config {
             durable_name: Some(READER.to_owned()),
-            ack_wait: ACK_WAIT,
             ack_wait: ACK_WAIT,
             ..consumer::pull::Config::default()
         };
