@@ -88,7 +88,7 @@ impl Log {
         };
         self.finish(outcome);
         if let Some(text) = error {
-            self.count(text);
+            self.count(&text);
         }
     }
 
@@ -107,8 +107,8 @@ impl Log {
         self.counts[usize::from(self.worker)].store(count, Ordering::Relaxed);
     }
 
-    fn count(&mut self, text: String) {
-        let text = without_numbers(&text);
+    fn count(&mut self, text: &str) {
+        let text = without_numbers(text);
         let known = self.errors.len() < ERRORS || self.errors.contains_key(&text);
         let text = if known { text } else { FURTHER.to_owned() };
         *self.errors.entry(text).or_default() += 1;

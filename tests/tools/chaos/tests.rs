@@ -10,7 +10,7 @@ use redis::AsyncCommands;
 use crate::args::{self, Args, Command};
 use crate::log::{Answer, Clock, Logs};
 use crate::record::{Kind, Outcome, Record};
-use crate::recorded;
+use crate::{Failed, recorded, run};
 
 fn args(line: &str) -> Args {
     match args::parse(line.split_whitespace().map(Into::into)) {
@@ -104,9 +104,33 @@ async fn ten_seconds_of_kills_and_moves_give_a_plausible_record() {
         record
             .samples
             .iter()
-            .all(|s| s.tasks > 60 && s.sockets > 3 && s.threads > 1 && s.kibibytes > 1000)
+            .all(|s| s.tasks > 60 && s.sockets > 1 && s.threads > 1 && s.kibibytes > 1000)
     );
     assert!(begun.elapsed().as_secs() < 60);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_report_for_programs_is_one_object() {
+    let mut out = Vec::new();
+    let line = "redis --minutes 0.1 --seed 2 --faults move --json";
+    run(line.split_whitespace().map(Into::into), &mut out)
+        .await
+        .unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&out).expect("one JSON object");
+    for field in ["faults", "operations", "violations", "moves", "seed"] {
+        assert!(!report[field].is_null(), "{field}: {report:#}");
+    }
+    assert_eq!(report["seed"], 2);
+    assert!(report["operations"].as_u64() > Some(1000), "{report:#}");
+}
+
+#[tokio::test]
+async fn a_wrong_command_line_is_told_apart() {
+    let line = ["redis", "--faults", "flood"].map(Into::into);
+    match run(line.into_iter(), &mut Vec::new()).await {
+        Err(Failed::Usage(problem)) => assert!(problem.contains("pause-write"), "{problem}"),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// With and without the recorder in turns, one operation each: whatever else this machine does hits both alike.

@@ -140,7 +140,11 @@ fn events(record: &Record, window: &Range<Micros>) -> Vec<Line> {
             format!("this process does not run for {length:.1} ms"),
         );
     }
-    for step in record.moves.iter().filter(|step| window.contains(&step.at)) {
+    let moves = record
+        .moves
+        .iter()
+        .filter(|step| step.from != Some(step.to));
+    for step in moves.filter(|step| window.contains(&step.at)) {
         let from = step.from.map_or("nobody", |from| name(record, from));
         let refused = if step.refused {
             ", which refuses dials"
@@ -173,18 +177,25 @@ fn events(record: &Record, window: &Range<Micros>) -> Vec<Line> {
     lines
 }
 
-/// Which connections came and ended.
+/// Which connections came and ended, and where the traffic went on with another connection to the same member.
 fn links(record: &Record, window: &Range<Micros>) -> Vec<Line> {
-    let links = record.links.iter().filter(|link| window.contains(&link.at));
-    let lines = links.map(|link| {
+    let links = record.links.iter().map(|link| {
         let how = if link.opened { "is there" } else { "ended" };
         let member = name(record, link.member);
-        Line {
-            at: link.at,
-            text: format!("a connection to {member} {how}"),
-        }
+        let text = format!("a connection to {member} {how}");
+        Line { at: link.at, text }
     });
-    lines.collect()
+    let stays = record
+        .moves
+        .iter()
+        .filter(|step| step.from == Some(step.to));
+    let stays = stays.map(|step| {
+        let (member, reason) = (name(record, step.to), &step.reason);
+        let text = format!("the traffic goes on with another connection to {member} ({reason})");
+        Line { at: step.at, text }
+    });
+    let lines = links.chain(stays);
+    lines.filter(|line| window.contains(&line.at)).collect()
 }
 
 /// All calls with a moment in the window.

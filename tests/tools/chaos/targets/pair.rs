@@ -119,7 +119,7 @@ impl Target for Pair {
             self.turned(harm.member, begun..course.clock.now(), into);
             roles.stale[harm.member] = harm.member != roles.primary;
         }
-        if roles.stale[harm.member] && harm.twist % 2 == 0 {
+        if roles.stale[harm.member] && harm.twist.is_multiple_of(2) {
             self.subordinate(&mut roles, harm.member, course).await?;
         }
         Ok(())
@@ -190,7 +190,7 @@ impl Pair {
             // Nobody can take over.
             return Ok(());
         }
-        let in_order = harm.twist % 2 == 0 && !roles.down[old];
+        let in_order = harm.twist.is_multiple_of(2) && !roles.down[old];
         if in_order {
             self.wait_level(old, new).await?;
         }

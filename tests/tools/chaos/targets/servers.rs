@@ -100,7 +100,7 @@ impl Servers {
                 self.cli(harm.member, &["CLIENT", "PAUSE", &millis, "WRITE"])
                     .await
             }
-            K::Limits if harm.twist % 2 == 0 => {
+            K::Limits if harm.twist.is_multiple_of(2) => {
                 self.cli(harm.member, &["CONFIG", "SET", "maxmemory", "1"])
                     .await
             }
@@ -122,7 +122,7 @@ impl Servers {
             K::Kill => blocking(move || server.restart()).await?,
             K::Freeze => blocking(move || server.thaw()).await?,
             K::PauseWrite => self.cli(harm.member, &["CLIENT", "UNPAUSE"]).await?,
-            K::Limits if harm.twist % 2 == 0 => {
+            K::Limits if harm.twist.is_multiple_of(2) => {
                 self.cli(harm.member, &["CONFIG", "SET", "maxmemory", "0"])
                     .await?;
             }

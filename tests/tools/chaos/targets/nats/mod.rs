@@ -140,7 +140,7 @@ impl Target for Nats {
                 K::Kill => node.kill(),
                 K::Freeze => node.freeze(),
                 K::LameDuck => node.lame_duck(),
-                K::Limits if harm.twist % 2 == 0 => {
+                K::Limits if harm.twist.is_multiple_of(2) => {
                     node.reload_with(|settings| settings.max_payload(SMALL));
                 }
                 K::Limits => {
@@ -159,7 +159,7 @@ impl Target for Nats {
             match harm.kind {
                 K::Kill | K::LameDuck => node.restart(),
                 K::Freeze => node.thaw(),
-                K::Limits if harm.twist % 2 == 0 => {
+                K::Limits if harm.twist.is_multiple_of(2) => {
                     node.reload_with(|settings| settings.max_payload(USUAL));
                 }
                 K::Limits => {
