@@ -57,10 +57,6 @@ impl Idle {
         }
     }
 
-    pub(crate) fn clear(&self) {
-        self.sockets().clear();
-    }
-
     /// A poisoned lock holds nothing half-done here.
     fn sockets(&self) -> MutexGuard<'_, Vec<Dedicated>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
