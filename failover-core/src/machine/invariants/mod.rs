@@ -7,7 +7,7 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | `book`, `hear` | what the outside knows of each member, and how it comes to know it |
+//! | `book`, `hear`, `see` | what the outside knows of each member, and how it comes to know it |
 //! | `number` | all of that as a part of the number of a state |
 //! | `traffic`, `links`, `membership`, `promises` | what holds for every group |
 //! | `health`, `breaker`, `grace`, `failback`, `lame_duck`, `operators`, `outage`, `redial`, `startup`, `stall`, `drain` | one rule each |
@@ -27,6 +27,7 @@ mod operators;
 mod outage;
 mod promises;
 mod redial;
+mod see;
 mod stall;
 mod startup;
 mod traffic;

@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 
 use super::event::{Event, Trouble};
+use super::flight::Flight;
 use super::scenario::{Scenario, scenarios};
-use super::world::{Flight, World};
+use super::world::World;
 use super::{fingerprint, nightly};
 use crate::machine::random::Random;
 use crate::machine::{Action, MemberId};
