@@ -331,9 +331,9 @@ impl Observer {
         }
     }
 
-    /// In a batch, traffic may have moved before the answer to a check of the old active was taken: nobody looks at that one
-    /// any more. The machine alone knows which came first.
-    pub(super) fn adopt_draining(&mut self, step: &Step<'_>) {
+    /// In a batch, traffic may have moved before the answer to a check of the old active was taken, and a connection may have
+    /// ended before its announcement was: nobody looks at either any more. The machine alone knows which came first.
+    pub(super) fn adopt_order(&mut self, step: &Step<'_>) {
         if step.inputs.len() < 2 {
             return;
         }
@@ -341,6 +341,9 @@ impl Observer {
             let Some(book) = self.books.get_mut(&member.id) else {
                 continue;
             };
+            if member.mark.is_none() && self.announced.contains(&member.id) {
+                book.mark = None;
+            }
             if member.stage() == Some(Stage::Draining) {
                 book.health = match member.health {
                     Health::Unknown => Known::Unknown,

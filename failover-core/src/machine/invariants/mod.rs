@@ -235,7 +235,7 @@ impl Observer {
             self.see(step, action);
         }
         self.settle_overdue(step.after.now);
-        self.adopt_draining(step);
+        self.adopt_order(step);
         self.check_after(step)
     }
 
@@ -268,6 +268,7 @@ impl Observer {
         membership::somebody_takes_part(step)?;
         membership::successors_stand_aside(step)?;
         membership::only_the_active_is_believed(step)?;
+        membership::every_word_counts_for_what_it_may(step)?;
         promises::everything_has_a_deadline(step)?;
         promises::nothing_is_left_undone(step)?;
         promises::the_view_agrees(step)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use backend_api::{Capabilities, Generation};
 
-use super::event::{Alphabet, Event, Odd, Trouble};
+use super::event::{Alphabet, Call, Event, Odd, Trouble};
 use super::faults::Fault;
 use super::flight::{Flight, Servers, Work};
 
@@ -126,8 +126,11 @@ impl World {
         if self.faults > 0 {
             self.faulty(alphabet, due, &mut events);
         }
-        if self.calls > 0 && !self.machine.is_closed() {
-            events.extend(alphabet.calls.iter().copied().map(Event::Call));
+        if self.calls > 0 {
+            // A group that is closed is only closed again.
+            let possible = |call: &Call| !self.machine.is_closed() || *call == Call::Close;
+            let calls = alphabet.calls.iter().copied().filter(possible);
+            events.extend(calls.map(Event::Call));
         }
         events
     }

@@ -193,6 +193,25 @@ pub(super) fn configurations(one: &Scenario, two: &Scenario, three: &Scenario) -
             .active(&[Dead, Trouble::Wavering])
             .answers(&[Dead])
             .budget(2, 1),
+        plain
+            .named("two: replaced while moves wait")
+            .callable([Call::Replace(0), Call::Switch(0), Call::Switch(1)])
+            .budget(0, 3),
+        plain
+            .named("two: replaced while traffic is to return")
+            .ruled(|rules| rules.loss_redial = Duration::ZERO)
+            .callable([
+                Call::Replace(0),
+                Call::Remove(0),
+                Call::Disable(0),
+                Call::Mark(0),
+            ])
+            .active(&[Dead])
+            .budget(1, 2),
+        plain
+            .named("two: rules that cannot be changed so")
+            .callable([Call::Uncheck(0), Call::Uncheck(1), Call::Retune(0)])
+            .budget(0, 2),
         two.named("two: other checks")
             .each(2, Call::Retune)
             .answers(&[Unhealthy])
