@@ -19,8 +19,9 @@
 //! | `rules` | a room for each rule: breaker, grace, failback, lame duck, membership, discovery, identity, replacement, new rules, stalls |
 //! | `view` | what the rest of the program sees |
 //!
-//! Proven by `tests` (tables, and random histories), by `search` (every order of everything that can happen to a small
-//! group), both under `invariants`, which `mutation` shows to bite.
+//! Tried by `tests` (tables, and random histories of groups of all kinds) and by `search` (every order of chosen events
+//! that befall a small group, within a budget), all under `invariants`. `search::faults` breaks the machine from outside,
+//! in every way that is in its table, and shows that each is found.
 
 mod apply;
 mod check;

@@ -1,8 +1,10 @@
 //! Members that come, go and replace one another: no change of a configuration may cost a group what it has.
 
+use backend_api::Generation;
+
 use super::{Observer, Step, Violation};
 use crate::machine::member::Stage;
-use crate::machine::{Action, Input, Machine, MemberId, Phase, Request};
+use crate::machine::{Action, Input, Machine, MemberId, Phase, Request, Word};
 
 /// A member with a connection of use is replaced only by one that is proven and not known to be unfit.
 pub(super) fn proven_before_it_replaces(
@@ -68,6 +70,26 @@ pub(super) fn successors_stand_aside(step: &Step<'_>) -> Result<(), Violation> {
             .count();
         if !aside || rivals > 1 || step.after.member(old).is_none() {
             return Err(format!("{:?} is to replace {old:?}: {member:?}", member.id));
+        }
+    }
+    Ok(())
+}
+
+/// What a connection tells counts as long as it is open, and only the active's lets anybody go.
+pub(super) fn every_word_counts_for_what_it_may(step: &Step<'_>) -> Result<(), Violation> {
+    let machine = step.after;
+    for member in &machine.members {
+        let Some(open) = member.open() else { continue };
+        let going = member.leaving.is_some() || member.outgoing.is_some();
+        let should = match open.stage {
+            Stage::Active => Some(Word::Decides),
+            _ if going => None,
+            _ => Some(Word::Keeps),
+        };
+        let older = Generation(open.generation.0 - 1);
+        let old = machine.word(member.id, older);
+        if machine.word(member.id, open.generation) != should || old.is_some() {
+            return Err(format!("the word of {:?} counts wrongly", member.id));
         }
     }
     Ok(())

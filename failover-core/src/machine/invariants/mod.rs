@@ -7,7 +7,7 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | `book`, `hear` | what the outside knows of each member, and how it comes to know it |
+//! | `book`, `hear`, `see` | what the outside knows of each member, and how it comes to know it |
 //! | `number` | all of that as a part of the number of a state |
 //! | `traffic`, `links`, `membership`, `promises` | what holds for every group |
 //! | `health`, `breaker`, `grace`, `failback`, `lame_duck`, `operators`, `outage`, `redial`, `startup`, `stall`, `drain` | one rule each |
@@ -27,6 +27,7 @@ mod operators;
 mod outage;
 mod promises;
 mod redial;
+mod see;
 mod stall;
 mod startup;
 mod traffic;
@@ -234,7 +235,7 @@ impl Observer {
             self.see(step, action);
         }
         self.settle_overdue(step.after.now);
-        self.adopt_draining(step);
+        self.adopt_order(step);
         self.check_after(step)
     }
 
@@ -267,6 +268,7 @@ impl Observer {
         membership::somebody_takes_part(step)?;
         membership::successors_stand_aside(step)?;
         membership::only_the_active_is_believed(step)?;
+        membership::every_word_counts_for_what_it_may(step)?;
         promises::everything_has_a_deadline(step)?;
         promises::nothing_is_left_undone(step)?;
         promises::the_view_agrees(step)

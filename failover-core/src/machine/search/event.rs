@@ -208,6 +208,8 @@ pub(in crate::machine) enum Call {
     Retune(u32),
     /// Makes its breaker and its backoff twice as patient, and back.
     Calm(u32),
+    /// Turns its checks on or off, which is not for this call to do.
+    Uncheck(u32),
     /// From all standbys to one, and back.
     Recount,
     /// No failback, and back.
@@ -259,6 +261,7 @@ impl Call {
                 Call::Enable(id),
                 Call::Retune(id),
                 Call::Calm(id),
+                Call::Uncheck(id),
             ]);
         }
         calls
@@ -318,6 +321,12 @@ impl Call {
                 rules.breaker.min_failures *= 2;
                 rules.breaker.window *= 2;
                 rules.reconnect.max *= 2;
+            }),
+            Call::Uncheck(id) => retuned(observer, id, |rules| {
+                rules.health.checks = match rules.health.checks {
+                    Some(_) => None,
+                    None => Some(Vec::new()),
+                };
             }),
             Call::Recount => reshaped(observer, |rules| {
                 rules.standby = match rules.standby {

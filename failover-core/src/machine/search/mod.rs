@@ -11,17 +11,19 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | `world`, `event` | the machine and what surrounds it, and what can happen |
+//! | `world`, `flight`, `event` | the machine and what surrounds it, and what can happen |
 //! | `scenario` | the groups, their alphabets and budgets |
-//! | `canonical` | the number of a state; `sampling` tries whether equal numbers have equal futures |
+//! | `canonical`, `canon` | the number of a state; `sampling` tries whether equal numbers have equal futures |
 //! | `recovery` | what must come of every state once nothing fails any more |
 //! | `faults` | broken machines, each of which must be found |
 //! | `expected` | what is known to be wrong, and what will mend it |
 
+mod canon;
 mod canonical;
 mod event;
 pub(super) mod expected;
 mod faults;
+mod flight;
 mod recovery;
 #[cfg(test)]
 mod sampling;
@@ -32,10 +34,11 @@ mod world;
 
 use std::collections::HashSet;
 
-pub(super) use canonical::Canon;
+pub(super) use canon::Canon;
 use canonical::fingerprint;
 pub(super) use event::{Alphabet, Call, Event, weight};
-pub(super) use world::{Servers, World};
+pub(super) use flight::Servers;
+pub(super) use world::World;
 
 /// Whether the large sizes are asked for, with `tests/nightly`. Known when it is built: nothing here reads the world.
 pub(super) fn nightly() -> bool {

@@ -26,7 +26,7 @@ fn look(scenario: &Scenario, limits: Limits) -> Report {
 #[test]
 fn no_history_breaks_an_invariant() {
     let limits = Limits {
-        states: if nightly() { 2_000_000 } else { 20_000 },
+        states: if nightly() { 2_000_000 } else { 30_000 },
         recover_every: 5,
     };
     let scenarios = scenarios();
