@@ -37,6 +37,7 @@ pub(in crate::machine) struct Expected {
     pub(in crate::machine) why: &'static str,
 }
 
+const ASLEEP: &str = "the time of a stall counts in the timeout of an operation";
 const STALL: &str = "a stall of this process begins the wait for a proof anew";
 const TIMEOUT: &str =
     "a proof that times out condemns the active, though nobody else was heard either";
@@ -72,6 +73,12 @@ const SINGLE: &str = "several faults at once; each has a play of its own";
 
 /// The table.
 pub(in crate::machine) const EXPECTED: &[Expected] = &[
+    play(
+        "silent while this process is blocked",
+        "patience",
+        Work::Verdicts,
+        ASLEEP,
+    ),
     play(
         "silent while this process is blocked",
         "silence",
