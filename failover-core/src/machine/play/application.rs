@@ -98,7 +98,7 @@ impl Stage<'_> {
         let app = &self.case.app;
         let count = self.operations.issued.entry(worker).or_default();
         *count += 1;
-        let nth = |every: u32| every > 0 && *count % every == 0;
+        let nth = |every: u32| every > 0 && count.is_multiple_of(every);
         let odd = app.odd.filter(|(every, _)| worker == 0 && nth(*every));
         let ask = if nth(app.reads) {
             Ask::Read

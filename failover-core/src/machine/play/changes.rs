@@ -8,10 +8,9 @@ use crate::machine::{Input, MemberId};
 
 impl Stage<'_> {
     pub(super) fn change(&mut self, index: usize) {
-        let Some((_, change)) = self.case.script.get(index) else {
+        let Some(&(_, change)) = self.case.script.get(index) else {
             return;
         };
-        let change = change.clone();
         self.note(Entry::Changed(change.told()));
         self.apply(change);
         self.unpark();

@@ -16,425 +16,338 @@ pub(in crate::machine) enum Work {
     History,
 }
 
+/// What shows a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::machine) enum Tool {
+    /// A timed play.
+    Play,
+    /// A scenario of the exhaustive search.
+    Search,
+}
+
 /// A failure that is known.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Expected {
+    pub(in crate::machine) tool: Tool,
     /// The play or the scenario.
-    pub(in crate::machine) play: &'static str,
+    pub(in crate::machine) name: &'static str,
     /// The promise or the invariant.
     pub(in crate::machine) promise: &'static str,
     pub(in crate::machine) work: Work,
     pub(in crate::machine) why: &'static str,
 }
 
+const ASLEEP: &str = "the time of a stall counts in the timeout of an operation";
+const STALL: &str = "a stall of this process begins the wait for a proof anew";
+const TIMEOUT: &str =
+    "a proof that times out condemns the active, though nobody else was heard either";
+const BACKOFF: &str =
+    "redials back off up to `reconnect.max` however long the last connection served";
+const DOUBLES: &str = "a refused redial doubles the delay from the first one on";
+const TRIED: &str = "what failed before the loss counts as tried since";
+const DELAYS: &str = "most of the time passes in delays beside a server that is up";
+const NEEDED: &str = "a delay of up to `reconnect.max` runs on although the member is needed";
+const GRACE: &str = "a lame duck is not left for a member in grace";
+const NAME: &str = "an unfit connection is kept, and the name is not asked again";
+const ADDRESS: &str =
+    "a dial that hears nothing holds up the next one for the whole of `timeouts.connect`";
+const INTERVAL: &str = "in need the checks go on at their interval";
+const SICK: &str = "a connection whose proof was answered with an error is never active";
+const IN_TURN: &str =
+    "in an outage members are dialled in turn, and a dial that hangs holds up the others";
+const RARELY: &str =
+    "a candidate for failback is checked at the interval of its rules, whatever `stable` is";
+const WINDOW: &str = "each new connection empties the window of the breaker";
+const REDIAL: &str = "a redial that is answered keeps the traffic any number of times";
+const UNPACED: &str = "redials of a lost active are not paced";
+const FEW: &str = "less than ten failures in two seconds open no breaker";
+const DRIPS: &str = "a proof is bounded in time, although bytes arrive";
+const UNPROVEN: &str = "a silent connection is ended before another one to its member is proven";
+const SWAPS: &str = "two members whose checks fail in turn swap for ever";
+const REFUSED: &str = "a move to a connection that is not proven yet is refused";
+const PLANNED: &str = "a planned move gives its target up after `timeouts.prove` of silence";
+const DRAIN: &str = "a drain window goes on while this process does not run";
+const LATE: &str =
+    "one late answer and a late proof end a connection, although the member is only slow";
+const SINGLE: &str = "several faults at once; each has a play of its own";
+
 /// The table.
 pub(in crate::machine) const EXPECTED: &[Expected] = &[
-    line(
+    play(
+        "silent while this process is blocked",
+        "patience",
+        Work::Verdicts,
+        ASLEEP,
+    ),
+    play(
         "silent while this process is blocked",
         "silence",
         Work::Verdicts,
-        "a stall of this process begins the wait for a proof anew",
+        STALL,
     ),
-    line(
-        "both freeze",
-        "own network",
-        Work::Verdicts,
-        "a proof that times out condemns the active, though nobody else was heard either",
-    ),
-    line(
-        "a flapping survivor",
-        "need",
-        Work::Verdicts,
-        "redials back off up to `reconnect.max` however long the last connection served",
-    ),
-    line(
-        "a flapping survivor",
-        "survivor",
-        Work::Verdicts,
-        "a refused redial doubles the delay from the first one on",
-    ),
-    line(
-        "a flapping survivor",
-        "all down",
-        Work::Verdicts,
-        "what failed before the loss counts as tried since",
-    ),
-    line(
-        "a flapping survivor",
-        "share",
-        Work::Verdicts,
-        "most of the time passes in delays beside a server that is up",
-    ),
-    line(
+    play("both freeze", "own network", Work::Verdicts, TIMEOUT),
+    play("a flapping survivor", "need", Work::Verdicts, BACKOFF),
+    play("a flapping survivor", "survivor", Work::Verdicts, DOUBLES),
+    play("a flapping survivor", "all down", Work::Verdicts, TRIED),
+    play("a flapping survivor", "share", Work::Verdicts, DELAYS),
+    play(
         "a survivor that is away as long as it is up",
         "need",
         Work::Verdicts,
-        "redials back off up to `reconnect.max` however long the last connection served",
+        BACKOFF,
     ),
-    line(
+    play(
         "a survivor that is away as long as it is up",
         "survivor",
         Work::Verdicts,
-        "a refused redial doubles the delay from the first one on",
+        DOUBLES,
     ),
-    line(
+    play(
         "a survivor that is away as long as it is up",
         "all down",
         Work::Verdicts,
-        "what failed before the loss counts as tried since",
+        TRIED,
     ),
-    line(
+    play(
         "started again and then needed",
         "need",
         Work::Verdicts,
-        "a delay of up to `reconnect.max` runs on although the member is needed",
+        NEEDED,
     ),
-    line(
+    play(
         "started again and then needed",
         "survivor",
         Work::Verdicts,
-        "a refused redial doubles the delay from the first one on",
+        DOUBLES,
     ),
-    line(
+    play(
         "started again and then needed",
         "all down",
         Work::Verdicts,
-        "what failed before the loss counts as tried since",
+        TRIED,
     ),
-    line(
+    play(
         "in grace and the only fit one",
         "need",
         Work::Verdicts,
-        "a lame duck is not left for a member in grace",
+        GRACE,
     ),
-    line(
+    play(
         "in grace and the only fit one",
         "noticed",
         Work::Verdicts,
-        "a lame duck is not left for a member in grace",
+        GRACE,
     ),
-    line(
+    play(
         "in grace and the only fit one",
         "grace yields",
         Work::Verdicts,
-        "a lame duck is not left for a member in grace",
+        GRACE,
     ),
-    line(
-        "lame ducks in turn",
-        "need",
-        Work::Verdicts,
-        "a lame duck is not left for a member in grace",
-    ),
-    line(
-        "lame ducks in turn",
-        "noticed",
-        Work::Verdicts,
-        "a lame duck is not left for a member in grace",
-    ),
-    line(
-        "lame ducks in turn",
-        "grace yields",
-        Work::Verdicts,
-        "a lame duck is not left for a member in grace",
-    ),
-    line(
-        "demoted behind a name",
-        "need",
-        Work::Verdicts,
-        "an unfit connection is kept, and the name is not asked again",
-    ),
-    line(
-        "a name with two addresses",
-        "need",
-        Work::Verdicts,
-        "a dial that hears nothing holds up the next one for the whole of `timeouts.connect`",
-    ),
-    line(
+    play("lame ducks in turn", "need", Work::Verdicts, GRACE),
+    play("lame ducks in turn", "noticed", Work::Verdicts, GRACE),
+    play("lame ducks in turn", "grace yields", Work::Verdicts, GRACE),
+    play("demoted behind a name", "need", Work::Verdicts, NAME),
+    play("a name with two addresses", "need", Work::Verdicts, ADDRESS),
+    play(
         "demoted before the other is promoted",
         "need",
         Work::Verdicts,
-        "in need the checks go on at their interval",
+        INTERVAL,
     ),
-    line(
+    play(
         "demoted before the other is promoted",
         "noticed",
         Work::Verdicts,
-        "in need the checks go on at their interval",
+        INTERVAL,
     ),
-    line(
+    play(
         "demoted before the other is promoted",
         "failing",
         Work::Verdicts,
-        "in need the checks go on at their interval",
+        INTERVAL,
     ),
-    line(
+    play(
         "a sole member that is sick",
         "last resort",
         Work::Verdicts,
-        "a connection whose proof was answered with an error is never active",
+        SICK,
     ),
-    line(
+    play(
         "one standby of two is kept warm",
         "need",
         Work::Verdicts,
-        "in an outage members are dialled in turn, and a dial that hangs holds up the others",
+        IN_TURN,
     ),
-    line(
+    play(
         "one standby of two is kept warm",
         "own network",
         Work::Verdicts,
-        "a proof that times out condemns the active, though nobody else was heard either",
+        TIMEOUT,
     ),
-    line(
-        "back after rare checks",
-        "failback",
-        Work::Verdicts,
-        "a candidate for failback is checked at the interval of its rules, whatever `stable` is",
-    ),
-    line(
+    play("back after rare checks", "failback", Work::Verdicts, RARELY),
+    play(
         "connections that end after k operations",
         "failing",
         Work::Verdicts,
-        "each new connection empties the window of the breaker",
+        WINDOW,
     ),
-    line(
+    play(
         "connections that end after k operations",
         "second loss",
         Work::Verdicts,
-        "a redial that is answered keeps the traffic any number of times",
+        REDIAL,
     ),
-    line(
+    play(
         "connections that end after k operations",
         "dials",
         Work::Verdicts,
-        "redials of a lost active are not paced",
+        UNPACED,
     ),
-    line(
+    play(
         "a server that closes on every operation",
         "failing",
         Work::Verdicts,
-        "each new connection empties the window of the breaker",
+        WINDOW,
     ),
-    line(
+    play(
         "a server that closes on every operation",
         "second loss",
         Work::Verdicts,
-        "a redial that is answered keeps the traffic any number of times",
+        REDIAL,
     ),
-    line(
+    play(
         "a server that closes on every operation",
         "dials",
         Work::Verdicts,
-        "redials of a lost active are not paced",
+        UNPACED,
     ),
-    line(
+    play(
         "published and closed untold",
         "second loss",
         Work::Verdicts,
-        "a redial that is answered keeps the traffic any number of times",
+        REDIAL,
     ),
-    line(
+    play(
         "published and closed untold",
         "dials",
         Work::Verdicts,
-        "redials of a lost active are not paced",
+        UNPACED,
     ),
-    line(
-        "a poisoned client",
-        "failing",
-        Work::Verdicts,
-        "each new connection empties the window of the breaker",
-    ),
-    line(
-        "a poisoned client",
-        "second loss",
-        Work::Verdicts,
-        "a redial that is answered keeps the traffic any number of times",
-    ),
-    line(
-        "a poisoned client",
-        "dials",
-        Work::Verdicts,
-        "redials of a lost active are not paced",
-    ),
-    line(
+    play("a poisoned client", "failing", Work::Verdicts, WINDOW),
+    play("a poisoned client", "second loss", Work::Verdicts, REDIAL),
+    play("a poisoned client", "dials", Work::Verdicts, UNPACED),
+    play(
         "operations that are never answered",
         "failing",
         Work::Verdicts,
-        "less than ten failures in two seconds open no breaker",
+        FEW,
     ),
-    line(
+    play(
         "operations that are refused",
         "failing",
         Work::Verdicts,
-        "less than ten failures in two seconds open no breaker",
+        FEW,
     ),
-    line(
-        "writes that hang",
-        "failing",
-        Work::Verdicts,
-        "each new connection empties the window of the breaker, and answers its proof",
-    ),
-    line(
-        "a dripping connection",
-        "patience",
-        Work::Verdicts,
-        "a proof is bounded in time, although bytes arrive",
-    ),
-    line(
+    play("writes that hang", "failing", Work::Verdicts, WINDOW),
+    play("a dripping connection", "patience", Work::Verdicts, DRIPS),
+    play(
         "a half-open connection",
         "own network",
         Work::Verdicts,
-        "a silent connection is ended before another one to its member is proven",
+        UNPROVEN,
     ),
-    line(
+    play(
         "checks that fail under traffic",
         "budget",
         Work::Verdicts,
-        "two members whose checks fail in turn swap for ever",
+        SWAPS,
     ),
-    line(
+    play(
         "a move to a member that is being proven",
         "accepted",
         Work::Verdicts,
-        "a move to a connection that is not proven yet is refused",
+        REFUSED,
     ),
-    line(
+    play(
         "moves while servers die",
         "patience",
         Work::Verdicts,
-        "a planned move gives its target up after `timeouts.prove` of silence",
+        PLANNED,
     ),
-    line(
+    play(
         "moves while this process is blocked",
         "window",
         Work::Verdicts,
-        "a drain window goes on while this process does not run",
+        DRAIN,
     ),
-    line(
+    play(
         "a rolling restart, 4 s apart",
         "need",
         Work::Verdicts,
-        "a lame duck is not left for a member in grace",
+        GRACE,
     ),
-    line(
-        "both members slow",
-        "patience",
-        Work::Verdicts,
-        "one late answer and a late proof end a connection, although the member is only slow",
-    ),
-    line(
-        "weather",
-        "need",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "noticed",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "grace yields",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "survivor",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "all down",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "second loss",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "patience",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "own network",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "dials",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "last resort",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "failing",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "silence",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "window",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
-    line(
-        "weather",
-        "accepted",
-        Work::Verdicts,
-        "as in the plays of single faults",
-    ),
+    play("both members slow", "patience", Work::Verdicts, LATE),
+    play("weather", "need", Work::Verdicts, SINGLE),
+    play("weather", "noticed", Work::Verdicts, SINGLE),
+    play("weather", "grace yields", Work::Verdicts, SINGLE),
+    play("weather", "survivor", Work::Verdicts, SINGLE),
+    play("weather", "all down", Work::Verdicts, SINGLE),
+    play("weather", "second loss", Work::Verdicts, SINGLE),
+    play("weather", "patience", Work::Verdicts, SINGLE),
+    play("weather", "own network", Work::Verdicts, SINGLE),
+    play("weather", "dials", Work::Verdicts, SINGLE),
+    play("weather", "last resort", Work::Verdicts, SINGLE),
+    play("weather", "failing", Work::Verdicts, SINGLE),
+    play("weather", "silence", Work::Verdicts, SINGLE),
+    play("weather", "window", Work::Verdicts, SINGLE),
+    play("weather", "accepted", Work::Verdicts, SINGLE),
 ];
 
-const fn line(
-    play: &'static str,
+const fn play(
+    name: &'static str,
     promise: &'static str,
     work: Work,
     why: &'static str,
 ) -> Expected {
     Expected {
-        play,
+        tool: Tool::Play,
+        name,
         promise,
         work,
         why,
     }
 }
 
-/// Compares what failed in one play or scenario with the table: what was not expected, with its history, and what was
-/// expected and did not fail.
-pub(in crate::machine) fn judge(play: &str, failed: &[(&str, String)]) -> Vec<String> {
-    judge_by(EXPECTED, play, failed)
+#[allow(dead_code, reason = "the table may have none of a kind")]
+const fn scenario(
+    name: &'static str,
+    promise: &'static str,
+    work: Work,
+    why: &'static str,
+) -> Expected {
+    Expected {
+        tool: Tool::Search,
+        ..play(name, promise, work, why)
+    }
 }
 
-fn judge_by(table: &[Expected], play: &str, failed: &[(&str, String)]) -> Vec<String> {
-    let lines = || table.iter().filter(|line| line.play == play);
+/// Compares what failed in one play or scenario with the table: what was not expected, with its history, and what was
+/// expected and did not fail.
+pub(in crate::machine) fn judge(tool: Tool, name: &str, failed: &[(&str, String)]) -> Vec<String> {
+    judge_by(EXPECTED, tool, name, failed)
+}
+
+fn judge_by(table: &[Expected], tool: Tool, name: &str, failed: &[(&str, String)]) -> Vec<String> {
+    let lines = || {
+        table
+            .iter()
+            .filter(|line| (line.tool, line.name) == (tool, name))
+    };
     let new = failed
         .iter()
         .filter(|(promise, _)| !lines().any(|line| line.promise == *promise))
-        .map(|(promise, history)| format!("{play}: `{promise}` is broken:\n{history}"));
+        .map(|(promise, history)| format!("{name}: `{promise}` is broken:\n{history}"));
     let passes = lines()
         .filter(|line| !failed.iter().any(|(promise, _)| *promise == line.promise))
         .map(|line| {
@@ -442,7 +355,7 @@ fn judge_by(table: &[Expected], play: &str, failed: &[(&str, String)]) -> Vec<St
                 promise, work, why, ..
             } = line;
             format!(
-                "{play}: `{promise}` is kept now: remove the line from the table ({work:?}: {why})"
+                "{name}: `{promise}` is kept now: remove the line from the table ({work:?}: {why})"
             )
         });
     new.chain(passes).collect()
@@ -453,7 +366,8 @@ mod tests {
     use super::*;
 
     const TABLE: &[Expected] = &[Expected {
-        play: "a play",
+        tool: Tool::Play,
+        name: "a play",
         promise: "need",
         work: Work::Verdicts,
         why: "it is so",
@@ -462,17 +376,24 @@ mod tests {
     #[test]
     fn what_is_expected_passes_and_nothing_else_does() {
         let failed = |promise: &'static str| vec![(promise, String::from("0.000 s  it began"))];
-        assert!(judge_by(TABLE, "a play", &failed("need")).is_empty());
-        let new = judge_by(TABLE, "a play", &[failed("need"), failed("dials")].concat());
+        assert!(judge_by(TABLE, Tool::Play, "a play", &failed("need")).is_empty());
+        let new = judge_by(
+            TABLE,
+            Tool::Play,
+            "a play",
+            &[failed("need"), failed("dials")].concat(),
+        );
         assert_eq!(new.len(), 1);
         assert!(new[0].contains("`dials` is broken") && new[0].contains("it began"));
-        let elsewhere = judge_by(TABLE, "another play", &failed("need"));
+        let elsewhere = judge_by(TABLE, Tool::Play, "another play", &failed("need"));
         assert_eq!(elsewhere.len(), 1);
+        let searched = judge_by(TABLE, Tool::Search, "a play", &failed("need"));
+        assert_eq!(searched.len(), 1);
     }
 
     #[test]
     fn an_expected_failure_that_passes_fails_the_run() {
-        let kept = judge_by(TABLE, "a play", &[]);
+        let kept = judge_by(TABLE, Tool::Play, "a play", &[]);
         assert_eq!(kept.len(), 1);
         assert!(kept[0].contains("remove the line"));
     }
@@ -480,8 +401,9 @@ mod tests {
     #[test]
     fn no_line_stands_twice() {
         for (index, line) in EXPECTED.iter().enumerate() {
-            let again =
-                |other: &&Expected| (other.play, other.promise) == (line.play, line.promise);
+            let again = |other: &&Expected| {
+                other.tool == line.tool && (other.name, other.promise) == (line.name, line.promise)
+            };
             assert_eq!(
                 EXPECTED.iter().position(|other| again(&other)),
                 Some(index),

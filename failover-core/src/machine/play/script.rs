@@ -4,7 +4,7 @@ use super::host::{Ask, Host, State, Way};
 use crate::config::Rules;
 
 /// Something that the environment does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
     /// The server dies: its connections end, and dials are refused.
     Kill(usize),

@@ -305,7 +305,7 @@ fn one_kept(nightly: bool) -> Vec<Case> {
                     .with(|case| case.rules.standby = Standby::Count(1));
                 for (index, change) in changes.iter().rev().enumerate() {
                     let after = if index == 0 { 0 } else { gap };
-                    case = case.at(at + after, change.clone());
+                    case = case.at(at + after, *change);
                 }
                 cases.push(case);
             }

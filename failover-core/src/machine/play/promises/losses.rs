@@ -100,7 +100,7 @@ fn carried(record: &Record, member: u32, from: u64, lost: u64) -> bool {
         .map(|one| one.ended)
         .filter(|at| *at > from && *at <= lost);
     let first = served.next();
-    let last = served.last();
+    let last = served.next_back();
     first
         .zip(last)
         .is_some_and(|(first, last)| last >= first + 1000 && last + 1000 >= lost)

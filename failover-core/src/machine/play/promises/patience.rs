@@ -69,7 +69,7 @@ pub(super) fn patience(record: &Record) -> Found {
     None
 }
 
-/// How much of a silence that lasts until `at` this process could hear.
+/// How much of a silence that lasts until `at` this process could hear. A tick that is late counts as one tick.
 fn running(record: &Record, at: u64, silent: u64) -> u64 {
     let from = at - silent;
     let stopped: u64 = record
@@ -77,6 +77,7 @@ fn running(record: &Record, at: u64, silent: u64) -> u64 {
         .iter()
         .filter(|(stop, end)| *end > from && *stop < at)
         .map(|(stop, end)| (*end).min(at) - (*stop).max(from))
+        .map(|long| long.saturating_sub(TICK))
         .sum();
     silent - stopped
 }
