@@ -90,6 +90,7 @@ mod tests {
         forge.remove(4 * S..16 * S);
         let findings = check(&forge.record);
         assert_eq!(findings.violations(), 0);
+        assert!(!findings.passed());
         assert_eq!(findings.discounted.len(), 3, "{:?}", findings.discounted);
     }
 }

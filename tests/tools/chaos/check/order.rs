@@ -157,4 +157,12 @@ mod tests {
         forge.record.heard[0].steady = true;
         only(&check(&forge.record), "order", 1);
     }
+    #[test]
+    fn what_comes_again_is_not_out_of_order() {
+        let mut forge = Forge::nats();
+        let heard = &mut forge.record.heard[0].messages;
+        let (_, again) = heard[10];
+        heard.push((19 * S, again));
+        only(&check(&forge.record), "doubled", 1);
+    }
 }
