@@ -85,8 +85,13 @@ pub(crate) async fn run<T: Target>(args: &Args) -> Result<Record, String> {
     let samples = tokio::spawn(take_samples(Arc::clone(&scene)));
     let progress = progress::start(args, Arc::clone(&scene), said.clone());
 
-    tokio::time::sleep_until(end.into()).await;
-    harm.await.map_err(|error| error.to_string())??;
+    let harm = async { harm.await.map_err(|error| error.to_string())? };
+    let time = async {
+        tokio::time::sleep_until(end.into()).await;
+        Ok(())
+    };
+    // A fault that cannot be done ends the run at once.
+    tokio::try_join!(harm, time)?;
     stop.send_replace(true);
     let (workers, errors, heard) = ended(load).await?;
     progress.abort();

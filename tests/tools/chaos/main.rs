@@ -30,14 +30,26 @@ mod watch;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use args::{Args, Command};
 use record::{Record, Target as Name};
 use targets::{fred::Fred, nats::Nats, pair::Pair, redis::Redis};
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    match run(std::env::args_os().skip(1), &mut std::io::stdout()).await {
+/// A thread that handled a server is gone after that: none is left when the quiet spell at the end is measured.
+const THREADS_LIVE: Duration = Duration::from_millis(500);
+
+fn main() -> ExitCode {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.enable_all().thread_keep_alive(THREADS_LIVE).build();
+    let done = match runtime {
+        Ok(runtime) => {
+            let args = std::env::args_os().skip(1);
+            runtime.block_on(run(args, &mut std::io::stdout()))
+        }
+        Err(error) => Err(Failed::Run(format!("there is no runtime: {error}"))),
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(Failed::Usage(problem)) => {

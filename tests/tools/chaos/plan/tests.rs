@@ -1,3 +1,5 @@
+//! The plan, as numbers: what every seed must give.
+
 use std::collections::BTreeMap;
 
 use super::*;
