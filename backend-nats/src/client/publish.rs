@@ -183,8 +183,10 @@ impl FailoverClient {
         lease.finish(Outcome::Neutral);
         if stays {
             tokio::select! {
-                moved = self.slot.moved_from(epoch) => moved.map(drop),
+                // First: it is no error that the time ran out at the same moment.
+                biased;
                 () = connection.outbound().opened() => Ok(()),
+                moved = self.slot.moved_from(epoch) => moved.map(drop),
             }
         } else {
             self.slot.moved_from(epoch).await.map(drop)

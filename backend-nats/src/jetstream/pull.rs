@@ -70,8 +70,6 @@ enum Waited {
 /// How long what was asked for may come after a planned move. A leader on another server hears of an UNSUB a moment later,
 /// and what it sends until then comes again after `ack_wait` only: where messages flow, none is left to that.
 const LAST: Duration = Duration::from_millis(100);
-/// How long the end of what is under way is waited for after a planned move. What comes meanwhile is handed on.
-const FAREWELL: Duration = Duration::from_millis(200);
 
 impl Pull {
     pub(super) async fn open(
@@ -199,14 +197,16 @@ impl Pull {
         self.outstanding += missing;
     }
 
-    /// Unsubscribes, and reads on: what the server sent before it answers the next request is handed on.
+    /// Unsubscribes, and reads on: what the server sent before it answers the next request is handed on. That is waited for as
+    /// long as an operation may take.
     async fn leave(&mut self) {
-        let told = tokio::time::timeout(FAREWELL, no_more(&mut self.subscriber)).await;
         let connection = self.connection.clone();
+        let time = connection.operation();
+        let told = tokio::time::timeout(time, no_more(&mut self.subscriber)).await;
         self.stage = Stage::Leaving(Box::pin(async move {
             if told.is_ok() {
                 // It fails with the connection, which has sent the last then, or it comes too late.
-                let _ = connection.round_trip_within(FAREWELL).await;
+                let _ = connection.round_trip_within(time).await;
             }
         }));
     }

@@ -88,6 +88,7 @@ fn publish(client: &FailoverClient, number: u64) -> JoinHandle<()> {
 }
 
 /// It has all left, and its server is slow: that is no reason to overtake it.
+// F65
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_newer_goes_out_before_a_slow_server_has_answered() {
     for carry in [Carry::Unsent, Carry::Unconfirmed] {
@@ -106,6 +107,7 @@ async fn nothing_newer_goes_out_before_a_slow_server_has_answered() {
 }
 
 /// However long the engine takes to end the old one.
+// F65
 #[tokio::test(flavor = "multi_thread")]
 async fn what_did_not_leave_goes_first_whenever_its_connection_ends() {
     let mut two = Two::start(Carry::Unsent, LONG, LONG).await;
@@ -161,6 +163,7 @@ async fn a_publish_that_waits_for_the_client_keeps_its_place() {
 }
 
 /// There and back while somebody publishes all the time, at whatever moment.
+// N30
 #[tokio::test(flavor = "multi_thread")]
 async fn planned_moves_hand_everything_over_in_order() {
     for carry in [Carry::Unsent, Carry::Unconfirmed] {
@@ -196,6 +199,7 @@ async fn planned_moves_hand_everything_over_in_order() {
 }
 
 /// All is ready, and the engine takes its time: the old one is the active until then.
+// F65
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_published_before_a_late_move_goes_first_as_well() {
     let mut two = Two::start(Carry::Unsent, LONG, LONG).await;
@@ -289,6 +293,7 @@ fn goes_on_in_order(two: &Two) {
 
 /// Nobody ends the old one, and its server stays silent. So it is ended here: what the client still had for it can be published
 /// on the new one then, and not by both.
+// F65
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_server_is_waited_for_as_long_as_an_operation_may_take() {
     let mut two = Two::start(Carry::Unsent, LONG, Duration::from_millis(300)).await;
@@ -316,6 +321,7 @@ async fn a_silent_server_is_waited_for_as_long_as_an_operation_may_take() {
 }
 
 /// Whether it still sends what it has cannot be known: it is not published late, and not twice.
+// F65
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_connection_has_that_cannot_be_ended_is_dropped_and_told() {
     let mut two = Two::start(Carry::Unsent, LONG, LONG).await;
@@ -344,6 +350,7 @@ async fn what_a_connection_has_that_cannot_be_ended_is_dropped_and_told() {
 }
 
 /// The move is called off, after something was carried over for it: the old one does not overtake that either.
+// F65
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_that_is_called_off_keeps_the_order_too() {
     let mut two = Two::start(Carry::Unsent, LONG, LONG).await;

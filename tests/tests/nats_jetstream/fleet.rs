@@ -63,8 +63,10 @@ impl Fleet {
         nodes: Vec<Arc<NatsServer>>,
         alone: MutexGuard<'static, ()>,
     ) -> Self {
-        let mut text =
-            "[group.unavailable]\nwait = \"20s\"\n[group.failback]\nenabled = false\n".to_owned();
+        // A connection that the traffic has left is read to its end, however long a busy machine takes for that.
+        let mut text = "[group.unavailable]\nwait = \"20s\"\n[group.failback]\nenabled = false\n\
+                        [group.timeouts]\nswitch_grace = \"60s\"\n"
+            .to_owned();
         for (place, node) in nodes.iter().enumerate() {
             let (weight, url) = (1.0 / (place + 1) as f64, node.url());
             text +=

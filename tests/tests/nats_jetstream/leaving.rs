@@ -55,9 +55,10 @@ async fn a_planned_move_leaves_no_message_to_the_timeout_of_its_acknowledgement(
     };
     let consumer = outside.create_consumer_on_stream(config, "S");
     consumer.await.unwrap();
-    // The same server, distant and near.
+    // The same server, distant and near. Nobody ends the old connection before it is read to its end.
     let text = format!(
-        "[[member]]\nname = \"far\"\nweight = 2\nurl = \"nats://{}\"\n[[member]]\nname = \"near\"\nurl = \"{}\"\n",
+        "[group.timeouts]\nprove = \"60s\"\noperation = \"60s\"\nswitch_grace = \"60s\"\n\
+         [group.health]\ntimeout = \"60s\"\n[[member]]\nname = \"far\"\nweight = 2\nurl = \"nats://{}\"\n[[member]]\nname = \"near\"\nurl = \"{}\"\n",
         proxy.address(),
         server.url()
     );
