@@ -92,7 +92,6 @@ impl Line {
             Some(match row.target? {
                 Target::AtMost(most) => *value <= most,
                 Target::AtLeast(least) => *value >= least,
-                #[expect(clippy::float_cmp, reason = "both are counts")]
                 Target::Exactly(count) => *value == count,
                 Target::AsSaid => *value <= said? * WORSE,
             })
