@@ -61,7 +61,7 @@
 //!
 //! `subscribe`, `psubscribe` and `ssubscribe` of either client give a stream of [`Messages`] that goes on across
 //! switches and outages and ends when the group is closed. Each active member is listened to on one connection beside
-//! the shared one, opened with the first subscription. What happens to it is told as an event `Notice`, with one of these
+//! the shared one, opened with the first subscription. It speaks RESP2, whichever driver serves the commands. What happens to it is told as an event `Notice`, with one of these
 //! words:
 //!
 //! | `what` | |

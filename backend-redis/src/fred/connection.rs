@@ -137,6 +137,7 @@ impl FredConnection {
         &self.inner.signals
     }
 
+    #[cfg(feature = "lag-aware")]
     pub(super) fn connector(&self) -> &Arc<Connector> {
         &self.inner.connector
     }

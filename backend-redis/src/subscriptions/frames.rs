@@ -195,6 +195,7 @@ mod tests {
         }
     }
 
+    // F66
     #[test]
     fn what_is_too_deep_or_too_long_is_never_parsed() {
         let deep = |levels: usize| [b"*1\r\n".repeat(levels), b":1\r\n".to_vec()].concat();
@@ -204,7 +205,7 @@ mod tests {
         // The stack of a thread holds some thousand levels of the parser.
         assert_eq!(read(&deep(200_000)).1, Some(TOO_DEEP));
         for long in [
-            format!("${}\r\n", LONGEST).into_bytes(),
+            format!("${LONGEST}\r\n").into_bytes(),
             format!("${}\r\n", i64::MAX).into_bytes(),
             format!("*{}\r\n", i64::MAX).into_bytes(),
             format!("*2\r\n*{MOST}\r\n").into_bytes(),

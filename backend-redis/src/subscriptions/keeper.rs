@@ -19,9 +19,9 @@ use super::feed::Feed;
 use super::listen::Listen;
 use super::socket::{self, Socket};
 use super::topic::{Kind, Published, Topic};
+use super::trouble::Trouble;
 use super::wire::{Broken, End, OnMessage, Refused};
-use crate::failures::{self, Cause, Failure, Member, Sent, Verdict, Work};
-use crate::options::Replay;
+use crate::failures::{Cause, Member};
 use crate::settings::Settings;
 
 /// The first pause before something that failed is tried again; it doubles up to the last.
@@ -145,11 +145,8 @@ impl<L: Listen> Keeper<L> {
             );
             Err(Error::new(ErrorKind::Timeout, text))
         });
-        let (socket, moving) = opened.map_err(|error| {
-            let verdict = judged(&Cause::NoSocket(error.kind()), Sent::Nothing);
-            let member = verdict.member;
-            (super::RESUBSCRIBE_FAILED, Trouble { error, member })
-        })?;
+        let (socket, moving) =
+            opened.map_err(|error| (super::RESUBSCRIBE_FAILED, Trouble::of_opening(error)))?;
         let converse = self.converse(socket, roles, versions, course, &heard);
         tokio::select! {
             biased;
@@ -300,7 +297,7 @@ impl<L: Listen> Keeper<L> {
             Broken::Late => {
                 let address = self.connector.address();
                 let text = format!("{address} is silent on its pub/sub connection");
-                trouble(&Cause::Late, Sent::Perhaps, text)
+                Trouble::of(&Cause::Late, text)
             }
             Broken::Ended => self.ended(End::Closed),
         }
@@ -311,11 +308,11 @@ impl<L: Listen> Keeper<L> {
         match end {
             End::Closed => {
                 let text = format!("the pub/sub connection to {address} ended");
-                trouble(&Cause::Ended, Sent::Perhaps, text)
+                Trouble::of(&Cause::Ended, text)
             }
             End::Unusable(why) => {
                 let text = format!("{address} {why} on its pub/sub connection, which is closed");
-                trouble(&Cause::Unreadable, Sent::Perhaps, text)
+                Trouble::of(&Cause::Unreadable, text)
             }
         }
     }
@@ -333,40 +330,12 @@ impl<L: Listen> Keeper<L> {
             join_word(topic.kind),
             refused.code
         );
-        let Trouble { error, member } =
-            trouble(&Cause::Answered(refused.code.clone()), Sent::Alone, text);
+        let Trouble { error, member } = Trouble::of(&Cause::Answered(refused.code.clone()), text);
         let error = error
             .with_member(&self.feed.agreement().origin().member)
             .with_operation(join_word(topic.kind));
         Trouble { error, member }
     }
-}
-
-/// What went wrong, and what that says about the member.
-struct Trouble {
-    error: Error,
-    member: Member,
-}
-
-fn trouble(cause: &Cause, sent: Sent, text: String) -> Trouble {
-    let verdict = judged(cause, sent);
-    Trouble {
-        error: Error::new(verdict.kind, text),
-        member: verdict.member,
-    }
-}
-
-fn judged(cause: &Cause, sent: Sent) -> Verdict {
-    failures::judge(&Failure {
-        cause,
-        sent,
-        socket: failures::Socket::Subscriptions,
-        work: Work::Reads,
-        // It is always tried again.
-        replay: Replay::All,
-        retired: false,
-        excused: false,
-    })
 }
 
 fn text(error: &Error) -> String {

@@ -6,6 +6,9 @@
 //!                         <--  messages                                    <--
 //! ```
 //!
+//! The socket speaks RESP2, whichever driver serves the commands: `socket` opens it, `wire` asks and hears on it, and `frames`
+//! takes answers out of its bytes.
+//!
 //! The registry is the only truth: it lives as long as the group. Each connection that is, or was until just now, the
 //! active one has a feed; its keeper makes the server agree with the registry, again and again.
 //!
@@ -30,6 +33,7 @@ mod messages;
 mod registry;
 mod socket;
 mod topic;
+mod trouble;
 mod wire;
 
 use std::sync::Arc;

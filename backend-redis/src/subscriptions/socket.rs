@@ -1,9 +1,10 @@
 //! The socket of the subscriptions: opened, introduced, and asked. The same for both drivers.
 //!
 //! It speaks RESP2, which every server knows and which needs few words for this: AUTH, CLIENT SETNAME, PING, and the six that
-//! subscribe and unsubscribe. No SELECT: published messages know no database. A driver's own pub/sub would not do: what a
-//! [`Keeper`](super::Keeper) has to know is which subscription the server confirmed and which it refused, and that a socket
-//! on which nothing is published still lives.
+//! subscribe and unsubscribe. No SELECT: published messages know no database.
+//!
+//! A driver's own pub/sub would not do. fred's confirms nothing (see the head of `fred`), and redis-rs takes a message that
+//! comes by RESP2 for the answer to a command.
 
 use std::time::Duration;
 

@@ -16,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 
 use backend_api::{Epoch, Error, ErrorKind};
 use redis::{Cmd, Value};
+use redis_protocol::resp2::decode::decode_range;
+use redis_protocol::resp2::types::RangeFrame;
 
 const SHARED: usize = 128;
 const OWN: usize = 8;
@@ -127,8 +129,7 @@ impl Asked {
 fn asked(command: &Cmd) -> Option<Asked> {
     // redis-rs keeps the cursor of an iterator apart and shows it only in the encoded command.
     let packed = command.get_packed_command();
-    let mut words = Words(packed.get(1..)?);
-    words.length()?;
+    let mut words = words(&packed)?.into_iter();
     let name = words.next()?.to_ascii_lowercase();
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
@@ -147,24 +148,18 @@ fn digit_value(digits: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// The words of an encoded command.
-struct Words<'p>(&'p [u8]);
-
-impl<'p> Words<'p> {
-    fn length(&mut self) -> Option<usize> {
-        let end = self.0.windows(2).position(|pair| pair == b"\r\n")?;
-        let length = digit_value(&self.0[..end])?;
-        self.0 = &self.0[end + 2..];
-        usize::try_from(length).ok()
-    }
-
-    fn next(&mut self) -> Option<&'p [u8]> {
-        self.0 = self.0.strip_prefix(b"$")?;
-        let length = self.length()?;
-        let word = self.0.get(..length)?;
-        self.0 = self.0.get(length + 2..)?;
-        Some(word)
-    }
+/// The words of an encoded command, which is an array of texts.
+fn words(packed: &[u8]) -> Option<Vec<&[u8]>> {
+    let (RangeFrame::Array(words), _length) = decode_range(packed).ok()?? else {
+        return None;
+    };
+    words
+        .into_iter()
+        .map(|word| match word {
+            RangeFrame::BulkString((start, end)) => packed.get(start..end),
+            _ => None,
+        })
+        .collect()
 }
 
 #[cfg(test)]

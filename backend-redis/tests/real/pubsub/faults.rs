@@ -70,6 +70,30 @@ async fn a_killed_pubsub_socket_is_opened_anew() {
     comes(&mut messages, "1", "east:news").await;
 }
 
+// F66: it is told, the data connection goes on, and so do the subscriptions once the answers are answers again.
+#[tokio::test]
+async fn a_hostile_answer_ends_the_pubsub_socket_and_nothing_else() {
+    let server = Server::start().await;
+    let proxy = Proxy::start(server.port).await;
+    let (mut engine, client) = StandIn::of(heartbeat(A_MINUTE));
+    let link = engine.connect("east", proxy.settings()).await.unwrap();
+    promote(&engine, &link, None).await.unwrap();
+    engine.activate(&link);
+    let mut messages = client.subscribe(["news"]).await.unwrap();
+
+    proxy.nest_answers(true);
+    let error = messages.subscribe(["more"]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+    assert!(error.message().contains("nested too deep"), "{error}");
+    engine.backend.prove(&link.connection).await.unwrap();
+
+    proxy.nest_answers(false);
+    subscribed_becomes(&server, &["news"], 0).await;
+    messages.subscribe(["more"]).await.unwrap();
+    let _: i64 = server.ask("PUBLISH more 1").await;
+    comes(&mut messages, "1", "east:more").await;
+}
+
 // F53: the heartbeat: open, and nobody answers.
 #[tokio::test]
 async fn a_silent_socket_is_replaced_and_the_connection_doubted() {
