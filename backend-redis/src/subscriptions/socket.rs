@@ -62,6 +62,16 @@ async fn introduce(
     Ok((Socket(wire), moving))
 }
 
+/// One that is already introduced, for the tests of those who use it.
+#[cfg(test)]
+pub(super) fn over<S>(stream: S, operation: Duration, tell: OnMessage) -> (Socket, Moving)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let (wire, moving) = wire::over(stream, operation, tell);
+    (Socket(wire), moving)
+}
+
 impl Socket {
     /// One command for each topic, in one exchange. Each has one answer, in their order: its confirmation or its refusal.
     pub(super) async fn ask(
