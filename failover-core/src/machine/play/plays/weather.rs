@@ -18,7 +18,7 @@ pub(super) fn plays() -> Vec<Play> {
 const FOUND: [u64; 5] = [3376, 4072, 10_091, 11_400, 18_845];
 
 fn cases(nightly: bool) -> Vec<Case> {
-    let count = if nightly { 20_000 } else { 400 };
+    let count = if nightly { 20_000 } else { 2500 };
     (1..=count).chain(FOUND).map(weather).collect()
 }
 
