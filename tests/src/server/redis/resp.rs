@@ -176,12 +176,17 @@ impl Link {
 
     fn receive(&mut self) -> Result<(), CliError> {
         let mut chunk = [0; 16 * 1024];
-        self.stream.set_read_timeout(Some(self.left()?))?;
-        match self.stream.read(&mut chunk)? {
-            0 => Err(CliError::Io(io::ErrorKind::UnexpectedEof.into())),
-            count => {
-                self.received.extend_from_slice(&chunk[..count]);
-                Ok(())
+        loop {
+            self.stream.set_read_timeout(Some(self.left()?))?;
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Err(CliError::Io(io::ErrorKind::UnexpectedEof.into())),
+                Ok(count) => {
+                    self.received.extend_from_slice(&chunk[..count]);
+                    return Ok(());
+                }
+                // A read with a timeout ends like this when this process was stopped and goes on.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }
