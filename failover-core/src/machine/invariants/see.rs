@@ -53,6 +53,13 @@ impl Observer {
                     if job.work == Work::Drain {
                         self.drains.remove(&job.generation);
                     }
+                    // Given up while a stall may explain why it took so long: if that was why, it is not excused again.
+                    if job.discounted
+                        && let Some(book) = self.books.get_mut(&job.member)
+                    {
+                        book.excused.dial |= job.work == Work::Connect;
+                        book.excused.proof |= matches!(job.work, Work::Prove | Work::Promote);
+                    }
                     self.cancelled.push(job);
                 }
             }

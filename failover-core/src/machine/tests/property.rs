@@ -188,7 +188,7 @@ fn choose(world: &World, alphabet: &Alphabet, draw: u16) -> Vec<Event> {
     }
     let pick = |draw: u16| events.get(usize::from(draw) % events.len().max(1)).copied();
     let first = pick(draw / 8);
-    let second = pick((draw / 8).wrapping_mul(31)).filter(|_| draw % 11 == 0);
+    let second = pick((draw / 8).wrapping_mul(31)).filter(|_| draw.is_multiple_of(11));
     first.into_iter().chain(second).collect()
 }
 

@@ -250,11 +250,14 @@ impl Fault {
 
     /// Whether the broken machine says this at all.
     fn says(self, action: &Action) -> bool {
-        match (self, action) {
-            (Fault::ForgetRetire, Action::Retire(..)) => false,
-            (Fault::DropAnswer, Action::Answer(_, Answer::Refused(Refusal::Aborted(_)))) => false,
-            _ => true,
-        }
+        !matches!(
+            (self, action),
+            (Fault::ForgetRetire, Action::Retire(..))
+                | (
+                    Fault::DropAnswer,
+                    Action::Answer(_, Answer::Refused(Refusal::Aborted(_)))
+                )
+        )
     }
 }
 
