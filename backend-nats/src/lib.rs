@@ -54,7 +54,8 @@
 //!
 //! # Notices
 //!
-//! `slow_consumer`, `forbidden`, `server_error`, `carry_expired`, `carry_refused`: events of the engine, named by their `what`.
+//! `slow_consumer`, `forbidden`, `server_error`, and of published messages that were dropped: `carry_expired`, `carry_late`,
+//! `carry_refused`. They are events of the engine, named by their `what`.
 
 mod backend;
 mod client;

@@ -209,6 +209,7 @@ async fn what_is_published_before_a_late_move_goes_first_as_well() {
         .await
         .unwrap();
     publish(&two.group.client, 1).await.unwrap();
+    until("it is there", || two.handed() == [(0, 1)]).await;
     two.servers[0].reads(false);
     publish(&two.group.client, 2).await.unwrap();
     two.group.activate(&two.new);

@@ -34,9 +34,15 @@ fn config_of(letter: &str, urls: &[String], more: &str) -> String {
     let mut text = format!("{more}\n{spread}");
     for (place, url) in urls.iter().enumerate() {
         let weight = 1.0 / (place + 1) as f64;
+        // Nor is it for these to end a connection.
+        let calm = if more.contains(CALM) {
+            "ping_interval = \"60s\"\n"
+        } else {
+            ""
+        };
         let own = if place == 0 { first } else { "" };
         text += &format!(
-            "[[member]]\nname = \"{letter}{place}\"\nweight = {weight}\nurl = \"{url}\"\n{own}\n"
+            "[[member]]\nname = \"{letter}{place}\"\nweight = {weight}\nurl = \"{url}\"\n{calm}{own}\n"
         );
     }
     text

@@ -154,15 +154,13 @@ async fn a_kill_loses_what_had_left_and_nothing_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_frozen_active_still_had_goes_first() {
     for (first, reason) in [
+        // The client's own pings find it.
+        ("", Reason::Lost),
         (
-            "timeouts = { prove = \"100ms\", operation = \"100ms\" }",
-            Reason::Lost,
-        ),
-        (
-            "health = { interval = \"50ms\", timeout = \"50ms\", probes = 1 }",
+            "ping_interval = \"60s\"\nhealth = { interval = \"50ms\", timeout = \"2s\", probes = 1 }",
             Reason::Health,
         ),
-        ("", Reason::Manual),
+        ("ping_interval = \"60s\"", Reason::Manual),
     ] {
         let more = format!(
             "[backend]\nclient_capacity = 256\n\
