@@ -98,7 +98,9 @@ fn matched(text: &str, start: usize, pieces: &[Piece]) -> Option<Found> {
             }
             Piece::Figure | Piece::Other => {
                 let number = number(&text[at..]);
-                if number.is_empty() {
+                // The end of a number is none.
+                let before = text[..at].trim_end_matches(['.', ',']);
+                if number.is_empty() || before.ends_with(|letter: char| letter.is_ascii_digit()) {
                     return None;
                 }
                 let range = at..at + number.len();
