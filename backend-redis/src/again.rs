@@ -132,7 +132,7 @@ mod tests {
 
     impl Within for Nothing {
         async fn next(&self) {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
 
         fn is_under_way(&self) -> bool {
