@@ -247,6 +247,7 @@ mod tests {
             "east: INCR: the connection ended (it may have been applied)"
         );
         assert_eq!(error.kind(), ErrorKind::Lost);
+        assert_eq!(error.operation(), Some("INCR"));
         assert!(error.kind().is_retryable());
         assert_eq!(error.clone().fate(), Some(Fate::MayHaveBeenApplied));
     }
