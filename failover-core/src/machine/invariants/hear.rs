@@ -12,7 +12,7 @@ use crate::machine::{
 };
 
 /// How long an announcement counts at most.
-const ANNOUNCEMENT: Duration = Duration::from_secs(120);
+pub(super) const ANNOUNCEMENT: Duration = Duration::from_secs(120);
 
 /// How long answers that piled up during a stall may still come in.
 const CATCH_UP: Duration = Duration::from_millis(50);
@@ -87,10 +87,11 @@ impl Observer {
                 {
                     self.announced.push(id);
                     let until = now + ANNOUNCEMENT;
-                    book.mark = Some(Marked::Announced {
-                        on: generation,
-                        until,
-                    });
+                    let on = generation;
+                    // In a batch it may have come too late to renew one that was there.
+                    if book.mark.is_none() || step.inputs.len() == 1 {
+                        book.mark = Some(Marked::Announced { on, until });
+                    }
                 }
             }
             Input::Outcomes {

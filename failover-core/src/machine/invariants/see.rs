@@ -134,6 +134,15 @@ impl Observer {
                     book.window.clear();
                 }
             }
+            // In a batch it was not clear whether the connection was still there to say so.
+            News::LameDuck(id, true) => {
+                let on = self.open().find(|(of, _)| *of == id);
+                let on = on.map(|(_, generation)| generation);
+                if let (Some(on), Some(book)) = (on, self.books.get_mut(&id)) {
+                    let until = now + super::hear::ANNOUNCEMENT;
+                    book.mark.get_or_insert(Marked::Announced { on, until });
+                }
+            }
             News::LameDuck(id, false) => {
                 // One that was announced in the same batch came after it.
                 if let Some(book) = self.books.get_mut(&id)

@@ -89,6 +89,8 @@ pub(in crate::machine) enum Fault {
     BelieveAnybody,
     /// Nobody looks at which server a connection ended.
     ShareServer,
+    /// The same, where traffic could leave the active's server.
+    MoveToTwin,
     /// Where a connection ended is forgotten with it.
     ForgetServer,
 }
@@ -195,6 +197,11 @@ pub(super) const FAULTS: &[(Fault, &str, &str)] = &[
         Fault::ShareServer,
         "three on two servers: lost",
         "never well again",
+    ),
+    (
+        Fault::MoveToTwin,
+        "three on two servers, all: failing",
+        "on the same server",
     ),
     (
         Fault::ForgetServer,

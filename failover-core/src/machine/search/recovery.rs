@@ -30,8 +30,13 @@ impl World {
             if self.machine.now > until {
                 break;
             }
-            self.happen(event)
-                .map_err(|broken| format!("while recovering: {broken}"))?;
+            let before = self.portrait();
+            if let Err(broken) = self.happen(event) {
+                let after = self.portrait();
+                return Err(format!(
+                    "while recovering: {broken}\nby {event:?}, from {before}\nto {after}"
+                ));
+            }
             self.flight.retain(|flight| !flight.is_late());
         }
         Err(format!("never well again: {}", self.portrait()))

@@ -206,7 +206,8 @@ fn live(group: &Group, draws: &[u16], mut tell: impl FnMut(String)) -> Result<()
     for draw in draws {
         let events = choose(&world, &alphabet, *draw);
         if !events.is_empty() {
-            let actions = world.happen_at_once(&events)?;
+            let happened = world.happen_at_once(&events);
+            let actions = happened.map_err(|broken| format!("{broken}, by {events:?}"))?;
             tell(format!(
                 "{events:?}\n   => {actions:?}\n   {}",
                 world.portrait()

@@ -117,7 +117,7 @@ impl Fault {
             (Fault::MissRefusal, Input::ConnectFailed(id, _)) if machine.redial == Some(id) => {
                 Vec::new()
             }
-            (Fault::ShareServer, Input::Connected(id, generation, op, _)) => {
+            (Fault::ShareServer | Fault::MoveToTwin, Input::Connected(id, generation, op, _)) => {
                 vec![Input::Connected(id, generation, op, None)]
             }
             (Fault::IgnorePin, Input::Request(id, Request::Pin))
