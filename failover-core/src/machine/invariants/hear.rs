@@ -345,6 +345,12 @@ impl Observer {
             if member.mark.is_none() && self.announced.contains(&member.id) {
                 book.mark = None;
             }
+            // It may have begun before a stall of the same batch, or after it.
+            if let Some(check) = member.check
+                && let Some(job) = self.jobs.get_mut(&check.op)
+            {
+                job.discounted = check.discounted;
+            }
             if member.stage() == Some(Stage::Draining) {
                 book.health = match member.health {
                     Health::Unknown => Known::Unknown,
