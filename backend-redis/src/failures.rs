@@ -12,7 +12,7 @@
 //!   command: one that had written before is told wrongly that nothing was applied.
 //! - fred does not always say whether a socket ended or only the command was given up ([`Cause::GivenUp`]).
 //!
-//! Pure, and tested as a table; each line there says how to see it on a server.
+//! Pure, and tested as a table (`failures/table.md`), each line of which says how to see it on a server.
 
 use backend_api::{Epoch, ErrorKind, Fate, Outcome};
 

@@ -1,4 +1,4 @@
-//! The table of failures, line by line. The last column says how to see a line on a server.
+//! The table of failures, line by line: `table.md` beside this file. Its last column says how to see a line on a server.
 
 use backend_api::{ErrorKind, Fate};
 
@@ -35,403 +35,60 @@ fn condemned() -> Cause {
     Cause::Condemned(ErrorKind::ReadOnly, "READONLY".to_owned())
 }
 
-fn answered(code: &str) -> Cause {
-    Cause::Answered(code.to_owned())
+/// So that a line that is lost is missed.
+const LINES: usize = 38;
+
+/// A word of the table as a value, by the name that the value shows itself.
+fn one<T: Copy + std::fmt::Debug>(all: &[T], word: &str) -> T {
+    let found = all.iter().find(|value| format!("{value:?}") == word);
+    *found.unwrap_or_else(|| panic!("{word} is not in {all:?}"))
 }
 
-const NOT: Option<Fate> = Some(Fate::NotApplied);
-const MAY: Option<Fate> = Some(Fate::MayHaveBeenApplied);
+fn cause(text: &str) -> Cause {
+    let (name, of) = text.split_once(' ').unwrap_or((text, ""));
+    match name {
+        "Condemned" => condemned(),
+        "Answered" => Cause::Answered(of.to_owned()),
+        "NoSocket" => {
+            use ErrorKind as K;
+            let kinds = [
+                K::Unhealthy,
+                K::Timeout,
+                K::Lost,
+                K::Retired,
+                K::Unsupported,
+                K::Auth,
+            ];
+            Cause::NoSocket(one(&kinds, of))
+        }
+        "Unread" => Cause::Unread,
+        "Ended" => Cause::Ended,
+        "GivenUp" => Cause::GivenUp,
+        "Unreadable" => Cause::Unreadable,
+        "Late" => Cause::Late,
+        "NothingCame" => Cause::NothingCame,
+        "Full" => Cause::Full,
+        "AlreadyEnded" => Cause::AlreadyEnded,
+        "Mistake" => Cause::Mistake,
+        other => panic!("{other} is no cause"),
+    }
+}
 
+// What is not said in a line: the policy `reads`, and a write. The subscriptions' work is a read.
 #[test]
 fn every_cause_has_one_verdict() {
-    use ErrorKind as K;
-    use Member as M;
+    use Sent as T;
     use Socket as S;
-    let late = || Cause::Late;
-    // cause, sent, socket | member, fate, again, kind | how to see it
-    let lines = [
-        (
-            condemned(),
-            Sent::Alone,
-            S::Shared,
-            M::Condemned,
-            NOT,
-            true,
-            K::ReadOnly,
-            "REPLICAOF a live server, then SET",
-        ),
-        (
-            condemned(),
-            Sent::Among,
-            S::Shared,
-            M::Condemned,
-            MAY,
-            false,
-            K::ReadOnly,
-            "a pipeline of SET, REPLICAOF and SET",
-        ),
-        (
-            condemned(),
-            Sent::Unseen,
-            S::Shared,
-            M::Condemned,
-            NOT,
-            true,
-            K::ReadOnly,
-            "the same through fred: a closure with one SET",
-        ),
-        (
-            condemned(),
-            Sent::Alone,
-            S::Dedicated,
-            M::Condemned,
-            NOT,
-            true,
-            K::ReadOnly,
-            "BLPOP on a server that is made a replica: UNBLOCKED, or READONLY at once",
-        ),
-        (
-            condemned(),
-            Sent::Alone,
-            S::Watch,
-            M::Condemned,
-            NOT,
-            true,
-            K::ReadOnly,
-            "WATCH on a server that loads (key-load-delay)",
-        ),
-        (
-            answered("ERR"),
-            Sent::Alone,
-            S::Shared,
-            M::Answers,
-            NOT,
-            false,
-            K::Other,
-            "SET with one argument",
-        ),
-        (
-            answered("WRONGPASS"),
-            Sent::Unseen,
-            S::Shared,
-            M::Answers,
-            None,
-            false,
-            K::Auth,
-            "through fred: AUTH with a wrong password",
-        ),
-        (
-            answered("ERR"),
-            Sent::Among,
-            S::Shared,
-            M::Answers,
-            MAY,
-            false,
-            K::Other,
-            "a pipeline of SET, INCR of a text and SET",
-        ),
-        (
-            answered("ERR"),
-            Sent::Perhaps,
-            S::Shared,
-            M::Answers,
-            MAY,
-            false,
-            K::Other,
-            "EVAL that writes and then returns redis.error_reply",
-        ),
-        (
-            answered("WRONGTYPE"),
-            Sent::Unseen,
-            S::Shared,
-            M::Answers,
-            None,
-            false,
-            K::Other,
-            "through fred: INCR of a list. What the closure had written before is not seen",
-        ),
-        (
-            Cause::Unread,
-            Sent::Unseen,
-            S::Shared,
-            M::Answers,
-            None,
-            false,
-            K::Other,
-            "through fred: GET of a text as a number",
-        ),
-        (
-            Cause::Ended,
-            Sent::Perhaps,
-            S::Shared,
-            M::Lost,
-            MAY,
-            false,
-            K::Lost,
-            "DEBUG SLEEP, an INCR behind it, and SIGKILL",
-        ),
-        (
-            Cause::Ended,
-            Sent::Perhaps,
-            S::Dedicated,
-            M::Failed,
-            MAY,
-            false,
-            K::Lost,
-            "CLIENT KILL of the socket of a BLPOP",
-        ),
-        (
-            Cause::Ended,
-            Sent::Perhaps,
-            S::Watch,
-            M::Failed,
-            MAY,
-            true,
-            K::Lost,
-            "a proxy that lets the handshake pass and ends the socket at WATCH",
-        ),
-        (
-            Cause::Ended,
-            Sent::Perhaps,
-            S::Node,
-            M::Failed,
-            MAY,
-            false,
-            K::Lost,
-            "SIGKILL of one master of a cluster under load",
-        ),
-        (
-            Cause::GivenUp,
-            Sent::Perhaps,
-            S::Shared,
-            M::Failed,
-            MAY,
-            false,
-            K::Lost,
-            "through fred: the same SIGKILL; its watcher says that the connection is lost",
-        ),
-        (
-            Cause::Unreadable,
-            Sent::Perhaps,
-            S::Shared,
-            M::Failed,
-            MAY,
-            false,
-            K::Protocol,
-            "a proxy that answers with HTTP",
-        ),
-        (
-            late(),
-            Sent::Perhaps,
-            S::Shared,
-            M::Failed,
-            MAY,
-            false,
-            K::Timeout,
-            "SIGSTOP",
-        ),
-        (
-            late(),
-            Sent::Perhaps,
-            S::Dedicated,
-            M::Failed,
-            MAY,
-            false,
-            K::Timeout,
-            "BLPOP of one second, and SIGSTOP",
-        ),
-        (
-            late(),
-            Sent::Perhaps,
-            S::Watch,
-            M::Failed,
-            MAY,
-            true,
-            K::Timeout,
-            "SIGSTOP, then WATCH on a socket that was kept",
-        ),
-        (
-            late(),
-            Sent::Perhaps,
-            S::Node,
-            M::Failed,
-            MAY,
-            false,
-            K::Timeout,
-            "SIGSTOP of one master of a cluster",
-        ),
-        (
-            Cause::NothingCame,
-            Sent::Unseen,
-            S::Dedicated,
-            M::Answers,
-            None,
-            false,
-            K::Timeout,
-            "through fred: BLPOP of one second on an empty list",
-        ),
-        (
-            Cause::Full,
-            Sent::Nothing,
-            S::Shared,
-            M::Failed,
-            NOT,
-            true,
-            K::Timeout,
-            "through fred: SIGSTOP, and more commands than its queue holds",
-        ),
-        (
-            Cause::AlreadyEnded,
-            Sent::Nothing,
-            S::Shared,
-            M::Nothing,
-            NOT,
-            true,
-            K::Lost,
-            "SIGKILL, and a command before another member is active",
-        ),
-        (
-            Cause::NoSocket(K::Unhealthy),
-            Sent::Nothing,
-            S::Dedicated,
-            M::Failed,
-            NOT,
-            true,
-            K::Unhealthy,
-            "CONFIG SET maxclients to what is connected, then BLPOP",
-        ),
-        (
-            Cause::NoSocket(K::Timeout),
-            Sent::Nothing,
-            S::Dedicated,
-            M::Failed,
-            NOT,
-            true,
-            K::Timeout,
-            "SIGSTOP, then BLPOP",
-        ),
-        (
-            Cause::NoSocket(K::Lost),
-            Sent::Nothing,
-            S::Dedicated,
-            M::Failed,
-            NOT,
-            true,
-            K::Lost,
-            "a proxy that takes connections and ends them, then BLPOP",
-        ),
-        (
-            Cause::NoSocket(K::Retired),
-            Sent::Nothing,
-            S::Dedicated,
-            M::Nothing,
-            NOT,
-            true,
-            K::Retired,
-            "BLPOP while the connection is retired",
-        ),
-        (
-            Cause::NoSocket(K::Unsupported),
-            Sent::Nothing,
-            S::Dedicated,
-            M::Nothing,
-            NOT,
-            false,
-            K::Unsupported,
-            "BLPOP on a cluster",
-        ),
-        (
-            Cause::Mistake,
-            Sent::Nothing,
-            S::Shared,
-            M::Nothing,
-            NOT,
-            false,
-            K::Other,
-            "an empty pipeline",
-        ),
-        (
-            Cause::Mistake,
-            Sent::Unseen,
-            S::Shared,
-            M::Nothing,
-            None,
-            false,
-            K::Other,
-            "through fred: an error of the closure's own",
-        ),
-        (
-            answered("NOPERM"),
-            Sent::Alone,
-            S::Subscriptions,
-            M::Nothing,
-            NOT,
-            true,
-            K::Auth,
-            "ACL SETUSER resetchannels, then SUBSCRIBE",
-        ),
-        (
-            answered("ERR"),
-            Sent::Alone,
-            S::Subscriptions,
-            M::Nothing,
-            NOT,
-            true,
-            K::Unsupported,
-            "SSUBSCRIBE on Redis 6",
-        ),
-        (
-            Cause::Ended,
-            Sent::Perhaps,
-            S::Subscriptions,
-            M::Suspect,
-            None,
-            true,
-            K::Lost,
-            "CLIENT KILL TYPE pubsub",
-        ),
-        (
-            late(),
-            Sent::Perhaps,
-            S::Subscriptions,
-            M::Suspect,
-            None,
-            true,
-            K::Timeout,
-            "a proxy that stops forwarding",
-        ),
-        (
-            Cause::Unreadable,
-            Sent::Perhaps,
-            S::Subscriptions,
-            M::Suspect,
-            None,
-            true,
-            K::Protocol,
-            "a proxy that answers with twenty thousand nested arrays",
-        ),
-        (
-            Cause::NoSocket(K::Timeout),
-            Sent::Nothing,
-            S::Subscriptions,
-            M::Suspect,
-            NOT,
-            true,
-            K::Timeout,
-            "SIGSTOP, then the first SUBSCRIBE",
-        ),
-        (
-            Cause::NoSocket(K::Auth),
-            Sent::Nothing,
-            S::Subscriptions,
-            M::Nothing,
-            NOT,
-            true,
-            K::Auth,
-            "ACL SETUSER resetpass, then CLIENT KILL TYPE pubsub",
-        ),
-    ];
-    for (cause, sent, socket, member, fate, again, kind, seen) in lines {
+    let sents = [T::Nothing, T::Perhaps, T::Alone, T::Among, T::Unseen];
+    let sockets = [S::Shared, S::Dedicated, S::Watch, S::Node, S::Subscriptions];
+    let mut lines = 0;
+    for line in include_str!("table.md").lines().skip(2) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [what, sent, socket, expected @ .., seen] = cells.as_slice() else {
+            panic!("{line}");
+        };
+        assert!(!seen.is_empty(), "{line}");
+        let socket = one(&sockets, socket);
         let case = match socket {
             S::Subscriptions => Case {
                 work: Work::Reads,
@@ -439,10 +96,19 @@ fn every_cause_has_one_verdict() {
             },
             _ => WRITE,
         };
-        let verdict = judged(&cause, sent, socket, &case);
-        let found = (verdict.member, verdict.fate, verdict.again, verdict.kind);
-        assert_eq!(found, (member, fate, again, kind), "{seen}: {cause:?}");
+        let verdict = judged(&cause(what), one(&sents, sent), socket, &case);
+        let found = [
+            format!("{:?}", verdict.member),
+            verdict
+                .fate
+                .map_or("-".to_owned(), |fate| format!("{fate:?}")),
+            if verdict.again { "yes" } else { "no" }.to_owned(),
+            format!("{:?}", verdict.kind),
+        ];
+        assert_eq!(found, expected, "{line}");
+        lines += 1;
     }
+    assert_eq!(lines, LINES);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use tokio::time::{Instant, MissedTickBehavior, sleep, sleep_until, timeout};
 use super::agreement::Role;
 use super::feed::Feed;
 use super::listen::Listen;
+use super::notices;
 use super::socket::{self, Socket};
 use super::topic::{Kind, Published, Topic};
 use super::trouble::Trouble;
@@ -146,14 +147,14 @@ impl<L: Listen> Keeper<L> {
             Err(Error::new(ErrorKind::Timeout, text))
         });
         let (socket, moving) =
-            opened.map_err(|error| (super::RESUBSCRIBE_FAILED, Trouble::of_opening(error)))?;
+            opened.map_err(|error| (notices::RESUBSCRIBE_FAILED, Trouble::of_opening(error)))?;
         let converse = self.converse(socket, roles, versions, course, &heard);
         tokio::select! {
             biased;
-            end = moving => Err((super::PUBSUB_LOST, self.ended(end))),
+            end = moving => Err((notices::PUBSUB_LOST, self.ended(end))),
             // The member has another master, or is looking for one.
-            () = self.connector.left(now) => Err((super::PUBSUB_LOST, self.ended(End::Closed))),
-            end = converse => end.map_err(|trouble| (super::PUBSUB_LOST, trouble)),
+            () = self.connector.left(now) => Err((notices::PUBSUB_LOST, self.ended(End::Closed))),
+            end = converse => end.map_err(|trouble| (notices::PUBSUB_LOST, trouble)),
         }
     }
 
@@ -166,7 +167,7 @@ impl<L: Listen> Keeper<L> {
                 .deliver(feed.agreement().origin(), published)
             {
                 signals.notice(
-                    super::SLOW_SUBSCRIBER,
+                    notices::SLOW_SUBSCRIBER,
                     "a stream of messages is full (pubsub_buffer): what comes now is dropped until it is read",
                 );
             }
@@ -202,7 +203,7 @@ impl<L: Listen> Keeper<L> {
                 .settle(role, version, Arc::new(refused.collect()));
             if course.told {
                 let text = "the subscriptions that were lost are confirmed again";
-                self.signals.notice(super::RESUBSCRIBED, text);
+                self.signals.notice(notices::RESUBSCRIBED, text);
             }
             *course = Course::new();
             let again = known.refused.values().map(|refusal| refusal.due).min();
@@ -275,11 +276,11 @@ impl<L: Listen> Keeper<L> {
                 "{count} subscriptions are refused and tried again: {}",
                 text(&error)
             );
-            self.signals.notice(super::RESUBSCRIBE_FAILED, text);
+            self.signals.notice(notices::RESUBSCRIBE_FAILED, text);
         }
         if allowed > 0 {
             let text = format!("{allowed} subscriptions that were refused are confirmed now");
-            self.signals.notice(super::RESUBSCRIBED, text);
+            self.signals.notice(notices::RESUBSCRIBED, text);
         }
     }
 

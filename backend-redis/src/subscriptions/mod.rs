@@ -30,6 +30,7 @@ mod frames;
 mod keeper;
 mod listen;
 mod messages;
+mod notices;
 mod registry;
 mod socket;
 mod topic;
@@ -49,15 +50,6 @@ pub use messages::{Messages, Subscriptions};
 pub(crate) use registry::Registry;
 pub use topic::{Delivery, Message};
 
-/// Subscriptions that are wanted are not there, and it is tried again.
-const RESUBSCRIBE_FAILED: &str = "resubscribe_failed";
-/// They are there again.
-const RESUBSCRIBED: &str = "resubscribed";
-/// The socket of the subscriptions ended or fell silent, and is opened anew.
-const PUBSUB_LOST: &str = "pubsub_lost";
-/// A stream is full.
-const SLOW_SUBSCRIBER: &str = "slow_subscriber";
-
 /// The subscriptions' part of a promotion. `old_is_heard`: there is an old active, and its messages come in.
 /// What `Ok` holds is to be told as an event.
 pub(crate) async fn promote(
@@ -71,7 +63,7 @@ pub(crate) async fn promote(
             to.end();
             return Err(error);
         }
-        Err(error) => Some((RESUBSCRIBE_FAILED, error.message().to_owned())),
+        Err(error) => Some((notices::RESUBSCRIBE_FAILED, error.message().to_owned())),
     };
     to.lead();
     Ok(notice)

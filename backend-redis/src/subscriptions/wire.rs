@@ -304,7 +304,8 @@ mod tests {
             let (mut wire, mut server, _heard, moving) = wire(Duration::from_secs(5));
             // It may have been hung up on by then.
             let _ = server.write_all(&hostile).await;
-            let end = moving.await.unwrap();
+            let end = timeout(Duration::from_secs(5), moving).await;
+            let end = end.expect("it hangs up").unwrap();
             assert!(matches!(end, End::Unusable(_)), "{end:?}");
             let mut left = wire.exchange(&commands(1)).await;
             while left.is_ok() {
