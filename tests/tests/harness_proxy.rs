@@ -215,6 +215,8 @@ async fn the_target_s_end_is_passed_on() {
 async fn delay_slows_both_directions() {
     let (_server, proxy) = setup().await;
     let mut client = connect(&proxy).await;
+    // Both directions wait for data by now: the delay is for what comes, not for who has yet to look.
+    increment(&mut client).await.unwrap();
     proxy.delay(Duration::from_millis(40));
     let start = std::time::Instant::now();
     increment(&mut client).await.unwrap();

@@ -101,11 +101,8 @@ async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, way: Way, shared: &
         if let Held::UntilTheClientLeft = held(&from, way, &mut mode).await {
             return End::LeftUnheard;
         }
-        let Shape {
-            delay,
-            bytes_per_second,
-        } = lock(&shared.shapes)[way as usize];
-        let most = bytes_per_second.map_or(buffer.len(), |rate| piece(rate, buffer.len()));
+        let rate = lock(&shared.shapes)[way as usize].bytes_per_second;
+        let most = rate.map_or(buffer.len(), |rate| piece(rate, buffer.len()));
         let count = tokio::select! {
             read = from.read(&mut buffer[..most]) => match read {
                 Ok(0) => return End::Closed,
@@ -114,6 +111,11 @@ async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, way: Way, shared: &
             },
             _ = mode.changed() => continue,
         };
+        // Looked at after the read, which may have waited: what comes now is shaped as asked for by now.
+        let Shape {
+            delay,
+            bytes_per_second,
+        } = lock(&shared.shapes)[way as usize];
         let owed = bytes_per_second.map_or(Duration::ZERO, |rate| {
             Duration::from_secs_f64(count as f64 / f64::from(rate.max(1)))
         });
