@@ -45,9 +45,9 @@ pub(super) fn all() -> Vec<Measurement> {
             15,
             vec![
                 millis("nats.kill_at_most_once.silence", GAP)
-                    .said("| `kill`, at most once | {} ms, of it # until"),
+                    .said("| `kill`, at most once | {} ms |"),
                 each_round("nats.kill_at_most_once.lost", LOST)
-                    .said("socket says so | {} a kill |")
+                    .said("| `kill`, at most once | # ms | {} a kill |")
                     .said("and the gap are lost (some {} messages)"),
                 none(Row::new(
                     "nats.kill_at_most_once.doubled",
