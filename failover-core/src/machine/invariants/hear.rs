@@ -338,6 +338,8 @@ impl Observer {
         if step.inputs.len() < 2 {
             return;
         }
+        let moved = |action: &Action| matches!(action, Action::Activate(..));
+        let left = step.before.active.filter(|_| step.actions.iter().any(moved));
         for member in &step.after.members {
             let Some(book) = self.books.get_mut(&member.id) else {
                 continue;
@@ -351,7 +353,8 @@ impl Observer {
             {
                 job.discounted = check.discounted;
             }
-            if member.stage() == Some(Stage::Draining) {
+            // What was left may already be on its way to something else.
+            if member.stage() == Some(Stage::Draining) || left == Some(member.id) {
                 book.health = match member.health {
                     Health::Unknown => Known::Unknown,
                     Health::Healthy { since } => Known::Healthy { since },

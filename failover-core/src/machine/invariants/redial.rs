@@ -19,6 +19,8 @@ pub(super) fn a_redial_is_heard_out(step: &Step<'_>, action: &Action) -> Result<
         | Input::Condemned(of, ..)
         | Input::LameDuck(of, ..)
         | Input::Checked(of, ..) => *of == lost,
+        // It may have opened the breaker of the redialled.
+        Input::Outcomes { member, .. } => *member == lost,
         Input::Request(..) => true,
         _ => false,
     };
