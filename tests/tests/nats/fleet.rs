@@ -158,15 +158,19 @@ impl Fleet {
         what: &str,
         mut find: impl FnMut(EventKind) -> Option<T>,
     ) -> T {
-        loop {
-            let event = tokio::time::timeout(BOUND, self.events.next());
-            let event = event
-                .await
-                .unwrap_or_else(|_| panic!("waited in vain for {what}"));
-            if let Some(found) = find(event.expect("an open group").kind) {
-                return found;
+        let mut others = Vec::new();
+        let looking = async {
+            loop {
+                let event = self.events.next().await.expect("an open group");
+                others.push(format!("{:?}", event.kind));
+                if let Some(found) = find(event.kind) {
+                    return found;
+                }
             }
-        }
+        };
+        // All of it is bounded: events that go on and on without this one are no reason to wait on.
+        let found = tokio::time::timeout(BOUND, looking).await;
+        found.unwrap_or_else(|_| panic!("waited in vain for {what}, heard {others:#?}"))
     }
 
     /// The next move: from, to and why.

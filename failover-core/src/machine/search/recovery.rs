@@ -30,12 +30,9 @@ impl World {
             if self.machine.now > until {
                 break;
             }
-            let before = self.portrait();
             if let Err(broken) = self.happen(event) {
                 let after = self.portrait();
-                return Err(format!(
-                    "while recovering: {broken}\nby {event:?}, from {before}\nto {after}"
-                ));
+                return Err(format!("while recovering: {broken}, by {event:?}\n{after}"));
             }
             self.flight.retain(|flight| !flight.is_late());
         }
