@@ -339,7 +339,10 @@ impl Observer {
             return;
         }
         let moved = |action: &Action| matches!(action, Action::Activate(..));
-        let left = step.before.active.filter(|_| step.actions.iter().any(moved));
+        let left = step
+            .before
+            .active
+            .filter(|_| step.actions.iter().any(moved));
         for member in &step.after.members {
             let Some(book) = self.books.get_mut(&member.id) else {
                 continue;

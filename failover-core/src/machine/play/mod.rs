@@ -16,7 +16,6 @@
 //! | `promises` | what a group promises, as checkers of a record, with all bounds in one place |
 //! | `plays` | the catalogue |
 //! | `explore` | all cases of a play, and the shortest history that breaks a promise |
-//! | `expected` | the table of what fails today |
 //!
 //! Each play is tried over a small grid: when a fault comes relative to ticks and checks, how long it lasts, whom it
 //! concerns, how much traffic there is. `weather` draws everything at random. A broken promise is shown with the shortest
@@ -69,8 +68,7 @@ mod application;
 mod changes;
 mod checking;
 mod dice;
-pub(in crate::machine) mod expected;
-mod explore;
+pub(in crate::machine) mod explore;
 mod host;
 mod observing;
 mod plays;

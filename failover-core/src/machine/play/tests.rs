@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::expected::{EXPECTED, Tool, judge};
 use super::explore::{explore, shrunk};
 use super::host::{Ask, Way};
 use super::plays;
 use super::promises::{Promise, first};
 use super::script::{App, Call, Case, Change};
 use super::stage::{Sabotage, play, play_broken};
+use crate::machine::expected::{EXPECTED, Tool, judge};
 use crate::machine::search::nightly;
 use crate::machine::{Action, Failure, MemberId};
 

@@ -16,13 +16,11 @@
 //! | `canonical`, `canon` | the number of a state; `sampling` tries whether equal numbers have equal futures |
 //! | `recovery` | what must come of every state once nothing fails any more |
 //! | `faults` | broken machines, each of which must be found |
-//! | `expected` | what is known to be wrong, and what will mend it |
 
 mod canon;
 mod canonical;
 mod event;
-pub(super) mod expected;
-mod faults;
+pub(super) mod faults;
 mod flight;
 mod recovery;
 #[cfg(test)]

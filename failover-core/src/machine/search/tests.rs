@@ -1,9 +1,9 @@
 //! The search itself, in a size for every test run and one for the night, and the proof that it bites.
 
-use super::expected::EXPECTED;
 use super::faults::FAULTS;
 use super::scenario::{Scenario, scenarios};
 use super::{Limits, Report, nightly, search};
+use crate::machine::expected::{EXPECTED, Tool, judge};
 
 fn look(scenario: &Scenario, limits: Limits) -> Report {
     let report = search(&scenario.world(), &scenario.alphabet, limits);
@@ -23,6 +23,23 @@ fn look(scenario: &Scenario, limits: Limits) -> Report {
     report
 }
 
+/// What is broken, as the table of expected failures says it: a part of what the violation says.
+fn what(scenario: &Scenario, violation: &str) -> &'static str {
+    let mut lines = EXPECTED.iter().filter(|line| line.tool == Tool::Search);
+    lines
+        .find(|line| line.name == scenario.name && violation.contains(line.promise))
+        .map_or("an invariant", |line| line.promise)
+}
+
+#[test]
+fn every_expected_failure_of_the_search_names_a_scenario() {
+    let scenarios = scenarios();
+    for line in EXPECTED.iter().filter(|line| line.tool == Tool::Search) {
+        let known = scenarios.iter().any(|scenario| scenario.name == line.name);
+        assert!(known, "there is no scenario {:?}", line.name);
+    }
+}
+
 #[test]
 fn no_history_breaks_an_invariant() {
     let limits = Limits {
@@ -36,17 +53,10 @@ fn no_history_breaks_an_invariant() {
         let report = look(scenario, limits);
         states += report.states;
         complete += usize::from(report.complete);
-        let expected = EXPECTED.iter().find(|expected| expected.0 == scenario.name);
-        match (report.violation, expected) {
-            (None, None) => {}
-            (Some(violation), Some((_, says, work))) if violation.contains(says) => {
-                println!("    fails until {work:?}: {says}");
-            }
-            (None, Some((_, says, work))) => {
-                wrong.push(format!("{}: {work:?} has mended {says:?}", scenario.name));
-            }
-            (Some(violation), _) => wrong.push(format!("{}: {violation}", scenario.name)),
-        }
+        let failed = report
+            .violation
+            .map(|violation| (what(scenario, &violation), violation));
+        wrong.extend(judge(Tool::Search, scenario.name, failed.as_slice()));
     }
     println!(
         "{states} states, {complete} of {} scenarios complete",
