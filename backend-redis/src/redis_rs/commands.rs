@@ -23,6 +23,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// So long another group may take to ask.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// A server whose kind is another one at each dial must not fill the memory: beyond these, each connection asks for itself.
+const KINDS: usize = 64;
+
 /// Reads of every Redis since 2.6, in order.
 const PLAIN_READS: &[&str] = &[
     "bitcount",
@@ -78,7 +81,7 @@ pub(crate) struct Commands {
     reads: OnceLock<Table>,
 }
 
-/// The tables of this process, by the kind of server. There are as many as there are builds of servers.
+/// The tables of this process, by the kind of server. There are as many as there are builds of servers, and [`KINDS`] at most.
 static TABLES: LazyLock<Mutex<HashMap<String, Arc<OnceCell<Table>>>>> =
     LazyLock::new(Mutex::default);
 
@@ -133,6 +136,9 @@ impl Commands {
 
 fn shared(kind: String) -> Arc<OnceCell<Table>> {
     let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+    if tables.len() >= KINDS && !tables.contains_key(&kind) {
+        return Arc::default();
+    }
     tables.entry(kind).or_default().clone()
 }
 
@@ -246,6 +252,16 @@ mod tests {
         assert!(commands.reads(&command(&["XINFO", "STREAM", "k"])));
         assert!(!commands.reads(&command(&["XINFO", "OTHER", "k"])));
         assert!(!commands.reads(&command(&["GET", "k"])));
+    }
+
+    #[test]
+    fn no_server_fills_the_memory_with_kinds() {
+        for number in 0..10 * KINDS {
+            shared(format!("kind {number}"));
+        }
+        let tables = TABLES.lock().unwrap();
+        assert!(tables.len() <= KINDS);
+        assert!(tables.contains_key("kind 0"));
     }
 
     #[test]
