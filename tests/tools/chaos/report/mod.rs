@@ -1,6 +1,6 @@
 //! The report: what the run did and met, which promises it broke, and the history around each violation.
 //!
-//! [`text`] is for people, [`json`] for programs. Both say the same. The keys of the object are a promise; further ones
+//! [`text`] is for people, [`json()`] for programs. Both say the same. The keys of the object are a promise; further ones
 //! may be added. What must never come in: a judgement. The checker has made it.
 
 mod history;
