@@ -22,6 +22,11 @@ pub(super) fn one_dial_per_member(observer: &Observer, action: &Action) -> Resul
     Ok(())
 }
 
+/// A redial or a move asked for this dial: it is not the loop's.
+pub(super) fn is_asked_for(after: &Machine, id: MemberId) -> bool {
+    after.redial == Some(id) || after.switch.as_ref().is_some_and(|switch| switch.to == id)
+}
+
 /// A whole outage with `standby = N` has one dialling loop; what was already being dialled may end.
 pub(super) fn one_loop_in_an_outage(
     observer: &Observer,
@@ -33,8 +38,7 @@ pub(super) fn one_loop_in_an_outage(
     };
     let after = step.after;
     let outage = step.before.phase == Phase::Running && after.active.is_none();
-    let wanted =
-        after.redial == Some(*id) || after.switch.as_ref().is_some_and(|switch| switch.to == *id);
+    let wanted = is_asked_for(after, *id);
     let others = observer.jobs.values().any(|job| job.work == Work::Connect);
     if outage && !wanted && others {
         return Err(format!("{id:?} was dialled beside another dial"));

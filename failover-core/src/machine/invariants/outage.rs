@@ -59,8 +59,7 @@ pub(super) fn the_one_loop_rests(
         return Ok(());
     };
     let after = step.after;
-    let wanted =
-        after.redial == Some(*id) || after.switch.as_ref().is_some_and(|switch| switch.to == *id);
+    let wanted = super::links::is_asked_for(after, *id);
     let outage = after.active.is_none() && step.before.active.is_none();
     let soon = observer.rest.is_some_and(|until| after.now < until);
     if outage && soon && !wanted && after.random == crate::machine::random::Random::new(0) {
